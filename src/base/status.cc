@@ -70,7 +70,8 @@ Status cancelled(std::string message) { return {StatusCode::kCancelled, std::mov
 Status internal_error(std::string message) { return {StatusCode::kInternal, std::move(message)}; }
 
 void check_failed(const char* file, int line, const char* condition) {
-  std::fprintf(stderr, "minfer: internal error at %s:%d: %s does not hold\n", file, line, condition);
+  std::fprintf(stderr, "minfer: internal error at %s:%d: %s does not hold\n", file, line,
+               condition);
   std::abort();
 }
 

@@ -77,18 +77,18 @@ Status internal_error(std::string message);
 /// Ends the process with file, line and text: only for a programmer's error.
 [[noreturn]] void check_failed(const char* file, int line, const char* condition);
 
-#define MINFER_CHECK(condition)                                   \
-  do {                                                            \
-    if (!(condition)) [[unlikely]]                                \
-      ::minfer::check_failed(__FILE__, __LINE__, #condition);     \
+#define MINFER_CHECK(condition)                               \
+  do {                                                        \
+    if (!(condition)) [[unlikely]]                            \
+      ::minfer::check_failed(__FILE__, __LINE__, #condition); \
   } while (false)
 
 /// A value of type T, or the Status that says why there is none.
 template <class T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : value_(std::move(value)) {}          // NOLINT: implicit on purpose
-  Result(Status status) : status_(std::move(status)) {   // NOLINT: implicit on purpose
+  Result(T value) : value_(std::move(value)) {}         // NOLINT: implicit on purpose
+  Result(Status status) : status_(std::move(status)) {  // NOLINT: implicit on purpose
     MINFER_CHECK(!status_.ok());
   }
 
@@ -119,10 +119,9 @@ class [[nodiscard]] Result {
 #define MINFER_CONCAT_INNER(a, b) a##b
 #define MINFER_CONCAT(a, b) MINFER_CONCAT_INNER(a, b)
 
-#define MINFER_RETURN_IF_ERROR(expression)                       \
-  do {                                                           \
-    if (::minfer::Status status_ = (expression); !status_.ok())  \
-      return status_;                                            \
+#define MINFER_RETURN_IF_ERROR(expression)                                      \
+  do {                                                                          \
+    if (::minfer::Status status_ = (expression); !status_.ok()) return status_; \
   } while (false)
 
 #define MINFER_ASSIGN_OR_RETURN(declaration, expression) \

@@ -35,15 +35,24 @@ std::optional<DType> dtype_from_file_id(std::uint32_t id) {
 
 std::string_view removed_dtype_name(std::uint32_t id) {
   switch (id) {
-    case 4: return "Q4_2";
-    case 5: return "Q4_3";
-    case 31: return "Q4_0_4_4";
-    case 32: return "Q4_0_4_8";
-    case 33: return "Q4_0_8_8";
-    case 36: return "IQ4_NL_4_4";
-    case 37: return "IQ4_NL_4_8";
-    case 38: return "IQ4_NL_8_8";
-    default: return {};
+    case 4:
+      return "Q4_2";
+    case 5:
+      return "Q4_3";
+    case 31:
+      return "Q4_0_4_4";
+    case 32:
+      return "Q4_0_4_8";
+    case 33:
+      return "Q4_0_8_8";
+    case 36:
+      return "IQ4_NL_4_4";
+    case 37:
+      return "IQ4_NL_4_8";
+    case 38:
+      return "IQ4_NL_8_8";
+    default:
+      return {};
   }
 }
 
