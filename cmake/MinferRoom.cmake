@@ -10,8 +10,10 @@ function(minfer_room name)
   target_link_libraries(minfer_${name} PUBLIC fmt::fmt ${ROOM_LIBS})
 endfunction()
 
-# minfer_test(NAME SOURCES file... [ROOMS room...] [LIBS library...] [LABELS label...])
-#   One GoogleTest binary, registered with ctest as a single test named NAME.
+# minfer_test(NAME SOURCES file... [ROOMS room...] [LIBS library...] [LABELS label...] [TIMEOUT s])
+#   One GoogleTest binary, registered with ctest as a single test named NAME. Where
+#   MINFER_TEST_BUILDS is set, asan.NAME runs the same test of the sanitizer build, and tsan.NAME too
+#   for a test labelled `tsan`; the label `no_asan` leaves the first one out.
 function(minfer_test name)
   cmake_parse_arguments(TEST "" "TIMEOUT" "SOURCES;ROOMS;LIBS;LABELS" ${ARGN})
   add_executable(test_${name} ${TEST_SOURCES})
@@ -20,12 +22,29 @@ function(minfer_test name)
   endforeach()
   target_link_libraries(test_${name} PRIVATE GTest::gtest GTest::gtest_main ${TEST_LIBS})
   target_include_directories(test_${name} PRIVATE ${PROJECT_SOURCE_DIR})
-  add_test(NAME ${name} COMMAND test_${name})
-  set_tests_properties(${name} PROPERTIES ENVIRONMENT "MINFER_SOURCE_DIR=${PROJECT_SOURCE_DIR}")
-  if(TEST_TIMEOUT)
-    set_tests_properties(${name} PROPERTIES TIMEOUT ${TEST_TIMEOUT})
+  if(NOT TEST_TIMEOUT)
+    set(TEST_TIMEOUT 600)
   endif()
-  if(TEST_LABELS)
-    set_tests_properties(${name} PROPERTIES LABELS "${TEST_LABELS}")
+  minfer_register_test(${name} $<TARGET_FILE:test_${name}> ${CMAKE_CURRENT_BINARY_DIR}
+                       ${TEST_TIMEOUT} "${TEST_LABELS}")
+  if("tsan" IN_LIST TEST_LABELS)
+    add_dependencies(tsan_tests test_${name})
   endif()
+  if(MINFER_TEST_BUILDS)
+    math(EXPR slow_timeout "${TEST_TIMEOUT} * 4")
+    foreach(build asan tsan)
+      if(build STREQUAL "asan" AND "no_asan" IN_LIST TEST_LABELS OR
+         build STREQUAL "tsan" AND NOT "tsan" IN_LIST TEST_LABELS)
+        continue()
+      endif()
+      set(folder ${MINFER_TEST_BUILDS}/${build})
+      minfer_register_test(${build}.${name} ${folder}/test_${name} ${folder} ${slow_timeout} ${build})
+    endforeach()
+  endif()
+endfunction()
+
+function(minfer_register_test name command folder timeout labels)
+  add_test(NAME ${name} COMMAND ${command} WORKING_DIRECTORY ${folder})
+  set_tests_properties(${name} PROPERTIES TIMEOUT ${timeout} LABELS "${labels}"
+                       ENVIRONMENT "MINFER_SOURCE_DIR=${PROJECT_SOURCE_DIR}")
 endfunction()

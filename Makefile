@@ -1,0 +1,72 @@
+# The habits of minfer: every target installs what it needs first. `make help` lists them.
+.DEFAULT_GOAL := build
+MAKEFLAGS += --no-print-directory --no-builtin-rules
+
+# The prompt reaches the program through the environment, as the person typed it: make expands
+# nothing in it, nor does the shell.
+PROMPT ?= Hello
+export MINFER_RUN_PROMPT := $(value PROMPT)
+unexport PROMPT
+
+SECONDS ?= 60
+# A compiler takes up to 1.5 GB; memory may allow fewer jobs than there are cores.
+BUILD_JOBS ?= $(shell n=$$(nproc 2> /dev/null || echo 2); \
+  m=$$(awk '/MemAvailable/ {print int($$2 / 1500000)}' /proc/meminfo 2> /dev/null || echo $$n); \
+  [ "$$m" -ge 1 ] || m=1; [ "$$m" -lt "$$n" ] && echo $$m || echo $$n)
+
+MODEL := models/SmolLM2-135M-Instruct.Q4_1.gguf
+CONFIGURE := cmake --log-level=WARNING
+BUILD := cmake --build
+
+.PHONY: help build run test unit sanitizers models bench fuzz format clean
+
+help:  ## this list
+	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' Makefile | expand -t 18
+	@echo '  Options: PROMPT="..." (run), SECONDS=600 (fuzz, for each target), BUILD_JOBS=N'
+
+build:  ## build/minfer
+	@scripts/setup >&2
+	@[ -f build/build.ninja ] || $(CONFIGURE) --preset release >&2
+	@$(BUILD) build -j $(BUILD_JOBS) --target minfer >&2
+
+run: build  ## the small demo model answers PROMPT
+	@scripts/get_models S >&2
+	@build/minfer $(MODEL) -- "$$MINFER_RUN_PROMPT" < /dev/null
+
+# What CI runs. The sanitizer builds and the fuzz targets take part in the one ctest run at the end.
+test: sanitizers  ## all tests: also under ASan, UBSan and TSan, fuzzing, checks of the tree
+	@scripts/get_models S Q G >&2 || echo 'make test: the tests of the missing models are skipped' >&2
+	@$(CONFIGURE) --preset release -DMINFER_BUILD_TESTS=ON -DMINFER_TEST_BUILDS=$(CURDIR)/build
+	@$(BUILD) build -j $(BUILD_JOBS)
+	@ctest --test-dir build -j $(BUILD_JOBS) --output-on-failure --no-label-summary
+
+unit:  ## the tests of the release build alone
+	@scripts/setup --dev >&2
+	@$(CONFIGURE) --preset release -DMINFER_BUILD_TESTS=ON -DMINFER_TEST_BUILDS=
+	@$(BUILD) build -j $(BUILD_JOBS)
+	@ctest --test-dir build -j $(BUILD_JOBS) --output-on-failure --no-label-summary
+
+sanitizers:
+	@scripts/setup --dev >&2
+	@$(CONFIGURE) --preset asan && $(BUILD) build/asan -j $(BUILD_JOBS)
+	@$(CONFIGURE) --preset tsan && $(BUILD) build/tsan -j $(BUILD_JOBS) --target tsan_tests
+	@$(CONFIGURE) --preset fuzz && $(BUILD) build/fuzz -j $(BUILD_JOBS)
+
+models:  ## the three small models that the tests use, into models/
+	@scripts/get_models S Q G
+
+bench: build  ## speed of the demo model on this machine
+	@scripts/get_models S >&2
+	@build/minfer bench $(MODEL)
+
+fuzz:  ## each fuzz target for SECONDS
+	@scripts/setup --dev >&2
+	@$(CONFIGURE) --preset fuzz && $(BUILD) build/fuzz -j $(BUILD_JOBS)
+	@scripts/run_fuzzers build/fuzz --seconds $(SECONDS)
+
+format:  ## clang-format over the tree
+	@scripts/setup --dev >&2
+	@scripts/check_format --fix
+
+clean:  ## removes build/, keeps models/
+	@rm -rf build
