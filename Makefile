@@ -50,7 +50,7 @@ sanitizers:
 	@scripts/setup --dev >&2
 	@$(CONFIGURE) --preset asan && $(BUILD) build/asan -j $(BUILD_JOBS)
 	@$(CONFIGURE) --preset tsan && $(BUILD) build/tsan -j $(BUILD_JOBS) --target tsan_tests
-	@$(CONFIGURE) --preset fuzz && $(BUILD) build/fuzz -j $(BUILD_JOBS)
+	@$(CONFIGURE) --preset fuzz && $(BUILD) build/fuzz -j $(BUILD_JOBS) --target fuzzers
 
 models:  ## the three small models that the tests use, into models/
 	@scripts/get_models S Q G
@@ -61,7 +61,7 @@ bench: build  ## speed of the demo model on this machine
 
 fuzz:  ## each fuzz target for SECONDS
 	@scripts/setup --dev >&2
-	@$(CONFIGURE) --preset fuzz && $(BUILD) build/fuzz -j $(BUILD_JOBS)
+	@$(CONFIGURE) --preset fuzz && $(BUILD) build/fuzz -j $(BUILD_JOBS) --target fuzzers
 	@scripts/run_fuzzers build/fuzz --seconds $(SECONDS)
 
 format:  ## clang-format over the tree

@@ -29,10 +29,17 @@ endif()
 # The arithmetic contract (docs/arithmetic.md): no contraction, no reassociation, IEEE everywhere.
 add_compile_options(-ffp-contract=off -fno-fast-math)
 add_compile_options(-Wall -Wextra -Wconversion -Wshadow -Werror)
+if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+  # For C++ gcc leaves this one out of -Wconversion; the two compilers shall ask for the same.
+  add_compile_options(-Wno-sign-conversion)
+endif()
 
 if(MINFER_SANITIZE)
   add_compile_options(-fsanitize=${MINFER_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer -g)
   add_link_options(-fsanitize=${MINFER_SANITIZE})
+endif()
+if(MINFER_BUILD_FUZZERS)
+  add_compile_options(-fsanitize=fuzzer-no-link)
 endif()
 if(CMAKE_BUILD_TYPE STREQUAL "Debug")
   add_compile_definitions(MINFER_DEBUG=1)

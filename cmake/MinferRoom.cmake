@@ -48,3 +48,15 @@ function(minfer_register_test name command folder timeout labels)
   set_tests_properties(${name} PROPERTIES TIMEOUT ${timeout} LABELS "${labels}"
                        ENVIRONMENT "MINFER_SOURCE_DIR=${PROJECT_SOURCE_DIR}")
 endfunction()
+
+# minfer_fuzzer(NAME [ROOMS room...] [LIBS library...])
+#   The libFuzzer target fuzz_NAME out of fuzz/fuzz_NAME.cc. Seeds lie in fuzz/corpus/NAME, an
+#   optional dictionary in fuzz/NAME.dict. `make test` runs each for some seconds, `make fuzz` longer.
+function(minfer_fuzzer name)
+  cmake_parse_arguments(FUZZER "" "" "ROOMS;LIBS" ${ARGN})
+  add_executable(fuzz_${name} fuzz_${name}.cc)
+  list(TRANSFORM FUZZER_ROOMS PREPEND minfer_)
+  target_link_libraries(fuzz_${name} PRIVATE ${FUZZER_ROOMS} ${FUZZER_LIBS})
+  target_link_options(fuzz_${name} PRIVATE -fsanitize=fuzzer)
+  add_dependencies(fuzzers fuzz_${name})
+endfunction()
