@@ -23,7 +23,7 @@ ROOMS = {
     "passes": "base tensor quant ir backend",
     "plan": "base tensor quant ir backend passes",
     "cpu": "base tensor quant ir backend",
-    "model": "base tensor quant gguf text ir plan",
+    "model": "base tensor quant gguf text ir backend plan",
     "sampling": "base",
     "engine": "base tensor quant gguf text chat ir backend passes plan model sampling",
     "apps": "base tensor quant gguf text chat ir backend passes plan cpu model sampling engine",
