@@ -119,9 +119,9 @@ class [[nodiscard]] Result {
 #define MINFER_CONCAT_INNER(a, b) a##b
 #define MINFER_CONCAT(a, b) MINFER_CONCAT_INNER(a, b)
 
-#define MINFER_RETURN_IF_ERROR(expression)                                      \
-  do {                                                                          \
-    if (::minfer::Status status_ = (expression); !status_.ok()) return status_; \
+#define MINFER_RETURN_IF_ERROR(expression)                                                     \
+  do {                                                                                         \
+    if (::minfer::Status minfer_error = (expression); !minfer_error.ok()) return minfer_error; \
   } while (false)
 
 #define MINFER_ASSIGN_OR_RETURN(declaration, expression) \

@@ -28,6 +28,7 @@ class Builder {
   /// A tensor of the model: `index` in its weight table, `shape` outermost first.
   ValueId weight(std::int32_t index, DType dtype, Shape shape, std::string_view label);
 
+  // `label` is static text; empty means the operation's name.
   ValueId embed(ValueId ids, ValueId table, float scale, std::string_view label);
   ValueId rms_norm(ValueId x, ValueId weight, float eps, std::string_view label);
   /// Normalises every head of `head_dim` elements by itself (QK norm).
@@ -65,6 +66,7 @@ class Builder {
 
  private:
   ValueId append(OpKind op, Attrs attrs, ValueList inputs, std::string_view label);
+  [[nodiscard]] std::int32_t row_elements(ValueId id) const;
 
   Graph graph_;
   Status status_;

@@ -137,6 +137,9 @@ class Graph {
 
   /// "blk.3.ffn_up" or "logits": the label with its layer.
   [[nodiscard]] std::string value_name(ValueId id) const;
+  /// "blk.3.ffn_up (mat_mul)": the first output with the operation, for messages.
+  [[nodiscard]] std::string node_name(NodeId id) const;
+  [[nodiscard]] std::string node_name(const Node& node) const;
 
  private:
   std::vector<Node> nodes_;
