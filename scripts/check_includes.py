@@ -36,7 +36,7 @@ LIBRARIES = {
     r"boost/": ["src/base", "src/server"],
     r"pcre2\.h": ["src/text"],
     r"utf8proc\.h": ["src/text"],
-    r"xxhash\.h": ["src/base"],
+    r"xxhash\.h": ["src"],
     r"simde/": [],
     r"(gtest|gmock|benchmark)/|rapidcheck": [],
     r"[a-z]*mmintrin\.h|immintrin\.h|x86intrin\.h|arm_neon\.h": ["src/cpu/kernels"],
