@@ -11,6 +11,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 
@@ -40,15 +41,16 @@ class MappedFile {
   static Result<MappedFile> open(const std::string& path, MapOptions options = {});
 
   [[nodiscard]] std::span<const std::byte> bytes() const { return {data_, size_}; }
-  [[nodiscard]] const std::string& path() const { return path_; }
+  /// The path as given to open(); empty in a default-constructed or moved-from object.
+  [[nodiscard]] const std::string& path() const;
 
  private:
   void release();
 
   const std::byte* data_ = nullptr;
   std::size_t size_ = 0;
-  int slot_ = -1;  // entry in the SIGBUS table; -1: none
-  std::string path_;
+  int slot_ = -1;                      // entry in the SIGBUS table; -1: none
+  std::unique_ptr<std::string> path_;  // at a fixed address: the handler prints it
 };
 
 /// The whole of `path` as a string; "-" is not special. Works for pipes and devices too, and stops

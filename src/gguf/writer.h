@@ -80,17 +80,16 @@ class Writer {
  private:
   struct Item {
     std::string key;
-    ValueType type;
     std::string payload;  // type (of an array: with element type and count) and value as written
   };
   struct Tensor {
     std::string name;
     DType dtype;
     Shape shape;
-    std::uint64_t size_bytes;
     Producer producer;
   };
 
+  void add_item(std::string key, std::string payload);
   [[nodiscard]] Status validate() const;
   [[nodiscard]] std::string header() const;
   [[nodiscard]] Status emit(const Sink& sink) const;
