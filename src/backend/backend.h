@@ -33,6 +33,9 @@ class Buffer {
   [[nodiscard]] virtual std::uint64_t size_bytes() const = 0;
   /// The address on the host, or null where the host cannot see the memory.
   [[nodiscard]] virtual std::byte* host_data() = 0;
+  /// The address in the backend's own space, which is what programs get (StepContext::arena,
+  /// KvAccess). Only the backend may follow it.
+  [[nodiscard]] virtual std::byte* device_data() { return host_data(); }
   /// Makes the buffer at least `size_bytes` large; its contents may be lost and it may move.
   virtual Status grow(std::uint64_t size_bytes) = 0;
 };
@@ -96,15 +99,16 @@ struct KvGeometry {
 struct KvAccess {
   const KvGeometry* geometry = nullptr;
   std::span<std::byte* const> group_base;
-  /// Fixed-size state of recurrent layers. A scan of slot s reads row r's sequence q at
-  /// state_read[q * state_stride + slot_offset[s]] and leaves the new state in state_write.
-  std::byte* state_read = nullptr;
-  std::byte* state_write = nullptr;
-  std::uint64_t state_stride = 0;
+  /// Fixed-size state of recurrent layers, by row of the page tables (the `sequence` input). A scan
+  /// of slot s starts from state_read[q] + slot_offset[s], F32 [row elements], takes the rows of q
+  /// in order and leaves the last state in state_write[q] + slot_offset[s]. The two never overlap.
+  std::span<const std::byte* const> state_read;
+  std::span<std::byte* const> state_write;
   std::span<const std::uint64_t> slot_offset;
 };
 
-/// Where a value lives: an offset in the arena of its backend.
+/// Where a value lives: an offset in the arena of its backend. Row r starts at offset + r *
+/// row_bytes; a value of rank 1 (ids, positions, sequence, out_rows) is dense, one element a row.
 struct ValuePlace {
   std::uint64_t offset = 0;
   std::uint64_t row_bytes = 0;  // bytes from a row to the next
@@ -113,6 +117,7 @@ struct ValuePlace {
 
 struct CompileRequest {
   const ir::Graph* graph = nullptr;
+  std::uint64_t graph_uid = 0;         // what a device keeps for the graph is keyed by it
   std::span<const ir::NodeId> nodes;   // the split, in execution order
   std::span<const ValuePlace> places;  // by ValueId
   const Weights* weights = nullptr;    // made by this backend's load_weights
@@ -153,8 +158,8 @@ struct OpTiming {
 class Program {
  public:
   virtual ~Program() = default;
-  /// Runs the split on the live rows. kCancelled when the flag was seen; what was computed by then
-  /// is only rows past the cursor.
+  /// Runs the split on the live rows, or starts to: see Backend::synchronize. kCancelled when the
+  /// flag was seen; what was computed by then is only rows past the cursor.
   virtual Status run(const StepContext& step) = 0;
   /// Barriers that one run with a single live token passes.
   [[nodiscard]] virtual std::int32_t barriers() const { return 0; }
@@ -185,6 +190,9 @@ class Backend {
   virtual Result<std::unique_ptr<Weights>> load_weights(std::span<const WeightSource> sources) = 0;
   virtual Result<std::unique_ptr<Program>> compile(const CompileRequest& request) = 0;
 
+  /// Waits until everything that was started is done, and gives the first error of it. Work and
+  /// copies of one backend happen in the order they were asked for; copy_to_host waits by itself.
+  virtual Status synchronize() { return ok_status(); }
   virtual Status copy_from_host(Buffer& to, std::uint64_t offset,
                                 std::span<const std::byte> from) = 0;
   virtual Status copy_to_host(std::span<std::byte> to, Buffer& from, std::uint64_t offset) = 0;
