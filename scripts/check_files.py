@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Checks the size of the files and that nothing unfinished or private stands in them.
 
-A source file over 500 lines is a warning, over 800 a failure. Failures too: marks of unfinished
-work, left-over conflict markers, text that is not UTF-8, paths of somebody's machine, and files
-over 1 MB. Prints the median length of the sources.
+A source file over 500 lines or a function over 60 is a warning, a file over 800 lines a failure.
+Failures too: marks of unfinished work, left-over conflict markers, text that is not UTF-8, paths of
+somebody's machine, and files over 1 MB. Prints the median length of the sources.
 """
 
 import re
@@ -14,6 +14,7 @@ import tree
 
 WARN_LINES = 500
 MAX_LINES = 800
+WARN_FUNCTION_LINES = 60
 MAX_BYTES = 1 << 20
 LONG_FILES = set()  # exceptions: generated tables and the like, by path
 
@@ -29,12 +30,31 @@ FORBIDDEN = [
 ]
 
 
+# A line at the level of a namespace or class that opens a body: `... ) {`, `... ) const {`.
+FUNCTION_OPENS = re.compile(
+    r"^ {0,4}(?!if\b|for\b|while\b|switch\b|namespace\b|class\b|struct\b|enum\b|\}|//).*\).*\{$")
+
+
 def is_source(path):
     return path.parts[0] in SOURCE_FOLDERS and path.suffix in SOURCE_SUFFIXES
 
 
 def line_counts(root):
     return {path: tree.read(root, path).count("\n") for path in tree.files(root) if is_source(path)}
+
+
+def long_functions(text):
+    """(first line, length) of the functions that are too long, as clang-format lays them out."""
+    opened = None  # line number and indentation of the function being read
+    for number, line in enumerate(text.split("\n"), start=1):
+        indent = len(line) - len(line.lstrip(" "))
+        if opened is None:
+            if FUNCTION_OPENS.match(line):
+                opened = (number, indent)
+        elif line.startswith("}", indent) and indent <= opened[1]:
+            if number - opened[0] > WARN_FUNCTION_LINES:
+                yield opened[0], number - opened[0] + 1
+            opened = None
 
 
 def check_text(root, path):
@@ -66,6 +86,8 @@ def summary():
     for path, lines in sorted(counts.items()):
         if lines > WARN_LINES:
             print(f"warning: {path}: {lines} lines, over {WARN_LINES}")
+        for first, length in long_functions(tree.read(tree.ROOT, path)):
+            print(f"warning: {path}:{first}: a function of {length} lines, over {WARN_FUNCTION_LINES}")
     return f"ok, {len(counts)} source files, median {statistics.median(counts.values()):g} lines"
 
 
