@@ -1,13 +1,16 @@
 // A persistent pool of threads that run one body together, with barriers inside it.
 //
 // Invariants: thread 0 is the caller. Between bodies the workers spin for a short while, then park
-// on a futex: an idle pool burns nothing. One body runs at a time.
+// on a futex: an idle pool burns nothing. Barriers wait in the same way, so a pool with more
+// threads than processors makes progress. One body runs at a time.
 // Thread-safety: run() is called by one thread at a time.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <span>
+#include <string>
 #include <type_traits>
 #include <utility>
 
@@ -65,5 +68,8 @@ struct ThreadChoice {
 };
 /// min(affinity, floor of the cgroup quota, physical cores in the mask), at least 1.
 ThreadChoice default_threads();
+/// The same for the processors `cpus` (the affinity mask) of the machine whose /proc and /sys lie
+/// under `root` ("" for this one).
+ThreadChoice choose_threads(std::span<const int> cpus, const std::string& root);
 
 }  // namespace minfer

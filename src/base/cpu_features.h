@@ -1,0 +1,44 @@
+// cpu_features: which instruction sets the processor has and the operating system has switched on.
+//
+// Invariants: a feature is reported only if CPUID lists it and XCR0 shows that the system saves the
+// registers that it needs (a set CPUID bit alone faults on the first instruction).
+// Thread-safety: pure functions.
+#pragma once
+
+#include <cstdint>
+
+namespace minfer {
+
+struct CpuFeatures {
+  bool avx = false;
+  bool avx2 = false;
+  bool fma = false;
+  bool f16c = false;
+  bool avx512 = false;  // F, BW, DQ and VL together
+  bool avx512_vnni = false;
+  bool avx_vnni = false;
+  bool amx_int8 = false;  // TILE and INT8; the system's permission is asked for separately
+};
+
+/// Registers EAX, EBX, ECX, EDX after CPUID.
+struct CpuidRegisters {
+  std::uint32_t eax = 0;
+  std::uint32_t ebx = 0;
+  std::uint32_t ecx = 0;
+  std::uint32_t edx = 0;
+};
+
+/// Where the detector reads from; tests give their own.
+struct CpuidSource {
+  CpuidRegisters (*cpuid)(std::uint32_t leaf, std::uint32_t subleaf) = nullptr;
+  /// XCR0; called only if CPUID says that the instruction may be used (OSXSAVE).
+  std::uint64_t (*xcr0)() = nullptr;
+};
+
+/// The features that `source` describes (Intel SDM volume 1, 14.3 and 15.2-15.4).
+CpuFeatures detect_cpu_features(const CpuidSource& source);
+
+/// The features of this machine; none on other architectures than x86-64.
+CpuFeatures detect_cpu_features();
+
+}  // namespace minfer
