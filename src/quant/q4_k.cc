@@ -1,0 +1,43 @@
+#include "quant/q4_k.h"
+
+#include "base/half.h"
+#include "quant/blocks.h"
+#include "quant/k_scales.h"
+
+namespace minfer::quant {
+namespace {
+
+void decode_block(const BlockQ4_K& block, float* x) {
+  const KScales scales = unpack_k_scales(block.scales);
+  for (int g = 0; g < 8; ++g) {
+    const float scale = f16_to_f32(block.d) * static_cast<float>(scales.scale[g]);
+    const float min = f16_to_f32(block.dmin) * static_cast<float>(scales.min[g]);
+    for (int j = 0; j < 32; ++j) {
+      const std::uint8_t byte = block.qs[32 * (g / 2) + j];
+      const int q = g % 2 == 0 ? low_nibble(byte) : high_nibble(byte);
+      x[32 * g + j] = scale * static_cast<float>(q) - min;
+    }
+  }
+}
+
+BlockQ4_K encode_block(const float* x) {
+  const KFit fit = fit_k_block(x, 15);
+  BlockQ4_K block{.d = fit.d, .dmin = fit.dmin, .scales = {}, .qs = {}};
+  pack_k_scales(fit.scales, block.scales);
+  for (int i = 0; i < 128; ++i) {
+    const int element = 64 * (i / 32) + i % 32;
+    block.qs[i] = pack_nibbles(fit.code[element], fit.code[element + 32]);
+  }
+  return block;
+}
+
+}  // namespace
+
+void decode_q4_k(const std::byte* src, float* dst, std::int64_t n) {
+  decode_blocks<256>(src, dst, n, decode_block);
+}
+void encode_q4_k(const float* src, std::byte* dst, std::int64_t n) {
+  encode_blocks<256>(src, dst, n, encode_block);
+}
+
+}  // namespace minfer::quant
