@@ -1,0 +1,62 @@
+#include "engine/session.h"
+
+#include <algorithm>
+
+namespace minfer::engine {
+namespace {
+
+/// Rows of logits kept at once when every position is wanted: bounds the memory, changes no bit.
+constexpr std::int32_t kAllOutputsChunk = 64;
+
+}  // namespace
+
+Result<std::unique_ptr<Session>> Session::create(const Engine& engine,
+                                                 const SessionOptions& options) {
+  std::unique_ptr<Session> session(new Session());
+  MINFER_ASSIGN_OR_RETURN(session->forward_, engine.new_forward(options));
+  MINFER_ASSIGN_OR_RETURN(session->sequence_, session->forward_->kv().open());
+  session->n_ctx_ = options.n_ctx;
+  session->batch_size_ = options.batch_size;
+  session->rows_.reserve(static_cast<std::size_t>(options.batch_size));
+  return session;
+}
+
+std::int32_t Session::cursor() const { return forward_->kv().length(sequence_); }
+
+Result<plan::LogitsView> Session::run_chunk(std::span<const TokenId> tokens, bool last_wants_output,
+                                            bool all_want_output) {
+  rows_.clear();
+  std::int32_t position = cursor();
+  for (TokenId token : tokens) rows_.push_back({token, position++, sequence_, all_want_output});
+  if (last_wants_output) rows_.back().wants_output = true;
+  return forward_->run(rows_);
+}
+
+Result<std::span<const float>> Session::advance(std::span<const TokenId> tokens) {
+  MINFER_CHECK(!tokens.empty());
+  const auto batch = static_cast<std::size_t>(batch_size_);
+  while (tokens.size() > batch) {
+    MINFER_RETURN_IF_ERROR(run_chunk(tokens.first(batch), false, false).status());
+    tokens = tokens.subspan(batch);
+  }
+  MINFER_ASSIGN_OR_RETURN(const plan::LogitsView logits, run_chunk(tokens, true, false));
+  return logits.row(0);
+}
+
+Status Session::advance_all(
+    std::span<const TokenId> tokens,
+    const std::function<Status(std::size_t, std::span<const float>)>& consume) {
+  const auto batch = static_cast<std::size_t>(std::min(batch_size_, kAllOutputsChunk));
+  for (std::size_t begin = 0; begin < tokens.size(); begin += batch) {
+    const auto chunk = tokens.subspan(begin, std::min(batch, tokens.size() - begin));
+    MINFER_ASSIGN_OR_RETURN(const plan::LogitsView logits, run_chunk(chunk, false, true));
+    for (std::int32_t i = 0; i < logits.n_rows; ++i) {
+      MINFER_RETURN_IF_ERROR(consume(begin + static_cast<std::size_t>(i), logits.row(i)));
+    }
+  }
+  return ok_status();
+}
+
+Status Session::truncate(std::int32_t n) { return forward_->kv().truncate(sequence_, n); }
+
+}  // namespace minfer::engine

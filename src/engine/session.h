@@ -1,0 +1,52 @@
+// Session: one sequence of tokens in the KV, and the forward that extends it.
+//
+// Owns: a forward with one open sequence. Long inputs are run in chunks of the batch size; the
+// chunk borders change no bit.
+// Invariants: cursor() is the number of tokens whose rows are valid.
+// Thread-safety: one thread at a time; request_cancel() from any thread or signal handler.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "engine/engine.h"
+#include "engine/logits_source.h"
+
+namespace minfer::engine {
+
+class Session final : public LogitsSource {
+ public:
+  static Result<std::unique_ptr<Session>> create(const Engine& engine,
+                                                 const SessionOptions& options);
+
+  Result<std::span<const float>> advance(std::span<const TokenId> tokens) override;
+  [[nodiscard]] std::int32_t cursor() const override;
+  [[nodiscard]] std::int32_t n_ctx() const override { return n_ctx_; }
+
+  /// Runs `tokens` and hands the logits of every one of them, in order, to `consume` (index of the
+  /// token in `tokens`, row [n_vocab]).
+  Status advance_all(std::span<const TokenId> tokens,
+                     const std::function<Status(std::size_t, std::span<const float>)>& consume);
+
+  /// Forgets the tokens from position n on.
+  Status truncate(std::int32_t n);
+
+  void request_cancel() { forward_->request_cancel(); }
+  [[nodiscard]] plan::Forward& forward() { return *forward_; }
+
+ private:
+  Session() = default;
+
+  Result<plan::LogitsView> run_chunk(std::span<const TokenId> tokens, bool last_wants_output,
+                                     bool all_want_output);
+
+  std::unique_ptr<plan::Forward> forward_;
+  plan::SequenceId sequence_ = 0;
+  std::int32_t n_ctx_ = 0;
+  std::int32_t batch_size_ = 0;
+  std::vector<plan::Row> rows_;
+};
+
+}  // namespace minfer::engine
