@@ -1,0 +1,142 @@
+#include "text/tokenizer.h"
+
+#include <fmt/format.h>
+
+#include "text/bpe.h"
+#include "text/spm.h"
+#include "text/wordpiece.h"
+
+namespace minfer::text {
+
+Result<std::unique_ptr<Tokenizer>> Tokenizer::create(VocabSpec spec) {
+  std::unique_ptr<Tokenizer> tokenizer(new Tokenizer());
+  MINFER_ASSIGN_OR_RETURN(tokenizer->vocab_, Vocab::create(std::move(spec)));
+  const Vocab& vocab = *tokenizer->vocab_;
+  tokenizer->warnings_.assign(vocab.warnings().begin(), vocab.warnings().end());
+  switch (vocab.kind()) {
+    case VocabKind::kNone:
+      return tokenizer;
+    case VocabKind::kByteBpe: {
+      MINFER_ASSIGN_OR_RETURN(tokenizer->model_, ByteBpe::create(vocab, tokenizer->warnings_));
+      break;
+    }
+    case VocabKind::kSpm:
+      tokenizer->model_ = std::make_unique<Spm>(vocab);
+      break;
+    case VocabKind::kWordPiece:
+      tokenizer->model_ = std::make_unique<WordPiece>(vocab);
+      break;
+  }
+  tokenizer->specials_ = std::make_unique<SpecialMatcher>(vocab);
+  return tokenizer;
+}
+
+Result<std::vector<std::int32_t>> Tokenizer::encode(std::string_view text,
+                                                    EncodeOptions options) const {
+  const TextSpan span{text, options.parse_special};
+  return encode(std::span<const TextSpan>(&span, 1), options.add_special);
+}
+
+Result<std::vector<std::int32_t>> Tokenizer::encode(std::span<const TextSpan> spans,
+                                                    bool add_special) const {
+  if (!has_text())
+    return unsupported(
+        fmt::format("the model has no tokenizer (tokenizer.ggml.model is \"{}\"): give token ids",
+                    vocab_->model()));
+  std::size_t n_bytes = 0;
+  std::vector<SpecialZone> zones;
+  zones.reserve(spans.size());
+  for (const TextSpan& span : spans) {
+    if (span.text.size() > kMaxTextBytes - n_bytes)
+      return out_of_range(
+          fmt::format("a text to tokenize may have at most {} bytes", kMaxTextBytes));
+    n_bytes += span.text.size();
+    zones.push_back({static_cast<std::uint32_t>(n_bytes), span.parse_special});
+  }
+  if (spans.size() == 1) return encode_zones(spans[0].text, zones, add_special);
+  std::string joined;
+  joined.reserve(n_bytes);
+  for (const TextSpan& span : spans) joined.append(span.text);
+  return encode_zones(joined, zones, add_special);
+}
+
+std::vector<std::int32_t> Tokenizer::encode_zones(std::string_view text,
+                                                  std::span<const SpecialZone> zones,
+                                                  bool add_special) const {
+  std::vector<std::int32_t> ids;
+  std::uint32_t begin = 0;
+  for (const SpecialMatch& match : specials_->find(text, zones)) {
+    encode_plain(text.substr(begin, match.begin - begin), ids);
+    ids.push_back(match.id);
+    begin = match.end;
+  }
+  encode_plain(text.substr(begin), ids);
+  if (add_special) add_special_ids(ids);
+  return ids;
+}
+
+// A stretch between special tokens; each such stretch gets the first blank anew.
+void Tokenizer::encode_plain(std::string_view text, std::vector<std::int32_t>& ids) const {
+  if (text.empty()) return;
+  if (vocab_->add_space_prefix()) {
+    std::string prefixed(" ");
+    prefixed.append(text);
+    model_->encode(prefixed, ids);
+  } else {
+    model_->encode(text, ids);
+  }
+}
+
+void Tokenizer::add_special_ids(std::vector<std::int32_t>& ids) const {
+  const SpecialIds& special = vocab_->special();
+  const bool word_piece = vocab_->kind() == VocabKind::kWordPiece;
+  const std::int32_t first = word_piece ? special.cls : special.bos;
+  const std::int32_t last = word_piece ? special.sep : special.eos;
+  if (vocab_->add_bos() && first >= 0 && (ids.empty() || ids.front() != first))
+    ids.insert(ids.begin(), first);
+  if (vocab_->add_eos() && last >= 0 && (ids.empty() || ids.back() != last)) ids.push_back(last);
+}
+
+std::string Tokenizer::token_bytes(std::int32_t id) const {
+  std::string out;
+  if (!has_text() || !vocab_->contains(id)) return out;
+  // Only ordinary pieces are encoded in the model's way; SentencePiece also writes the blanks of
+  // user-defined ones as U+2581.
+  const bool verbatim = is_hidden(id) || (vocab_->type(id) == TokenType::kUserDefined &&
+                                          vocab_->kind() != VocabKind::kSpm);
+  if (verbatim) {
+    out = vocab_->piece(id);
+  } else {
+    model_->append_text(id, out);
+  }
+  return out;
+}
+
+bool Tokenizer::is_hidden(std::int32_t id) const {
+  if (!vocab_->contains(id)) return true;
+  const TokenType type = vocab_->type(id);
+  return type == TokenType::kControl || type == TokenType::kUnknown || type == TokenType::kUnused;
+}
+
+std::string Tokenizer::decode(std::span<const std::int32_t> ids, bool show_special) const {
+  std::string out;
+  TokenText text(*this, show_special, true);
+  for (const std::int32_t id : ids) text.append(id, out);
+  return out;
+}
+
+void TokenText::append(std::int32_t id, std::string& out) {
+  const Vocab& vocab = tokenizer_.vocab();
+  if (tokenizer_.is_hidden(id)) {
+    if (show_special_) out.append(tokenizer_.token_bytes(id));
+    strip_blank_ = true;
+    return;
+  }
+  const std::string bytes = tokenizer_.token_bytes(id);
+  const bool has_first_blank = vocab.add_space_prefix() || vocab.kind() == VocabKind::kWordPiece;
+  const bool strip = strip_blank_ && has_first_blank && bytes.starts_with(' ');
+  out.append(bytes, strip ? 1 : 0);
+  strip_blank_ = vocab.type(id) == TokenType::kUserDefined || (strip_blank_ && bytes.empty());
+}
+
+}  // namespace minfer::text
