@@ -21,7 +21,7 @@
 #include "ir/graph.h"
 #include "model/hparams.h"
 #include "plan/graph_params.h"
-#include "text/vocab.h"
+#include "text/tokenizer.h"
 
 namespace minfer::model {
 
@@ -48,7 +48,7 @@ class Model {
   [[nodiscard]] std::uint64_t n_params() const;  // elements of all weights, tied ones once
   [[nodiscard]] std::uint64_t weight_bytes() const;
   /// Null with skip_vocab, or when the file says that it has no tokenizer.
-  [[nodiscard]] const text::Vocab* vocab() const;
+  [[nodiscard]] const text::Tokenizer* tokenizer() const;
   /// tokenizer.chat_template, or empty.
   [[nodiscard]] std::string_view chat_template() const;
 
