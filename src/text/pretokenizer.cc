@@ -10,8 +10,8 @@ namespace {
 
 constexpr std::array<CodeRange, 1> kAsciiDigitRanges = {{{'0', '9'}}};
 constexpr std::array<CodeRange, 2> kLineBreakRanges = {{{'\n', '\n'}, {'\r', '\r'}}};
-constexpr std::array<CodeRange, 6> kFalconRanges = {
-    {{'$', '$'}, {'+', '+'}, {'<', '>'}, {'^', '^'}, {'`', '`'}, {'|', '|'}}};
+constexpr std::array<CodeRange, 7> kFalconRanges = {
+    {{'$', '$'}, {'+', '+'}, {'<', '>'}, {'^', '^'}, {'`', '`'}, {'|', '|'}, {'~', '~'}}};
 constexpr std::array<CodeRange, 2> kCjkRanges = {{{0x800, 0x9FA5}, {0xAC00, 0xD7FF}}};
 // U+3000 is white space and never counts as punctuation here.
 constexpr std::array<CodeRange, 6> kDeepseekPunctuationRanges = {{{'!', '/'},

@@ -95,6 +95,8 @@ Char decode_char(std::string_view text, std::size_t pos) {
 
 std::uint16_t classify(char32_t code) {
   if (code < kAsciiClasses.size()) return kAsciiClasses[code];
+  // The only letters that Unicode 15.1 added to the 15.0 of Debian's utf8proc.
+  if (code >= 0x2EBF0 && code <= 0x2EE5D) return kLetter;
   const std::uint16_t space = is_white_space(code) ? kSpace : 0;
   switch (utf8proc_category(static_cast<utf8proc_int32_t>(code))) {
     case UTF8PROC_CATEGORY_LU:

@@ -44,7 +44,7 @@ void WordPiece::encode(std::string_view text, std::vector<std::int32_t>& ids) co
       finish_word();
       continue;
     }
-    if (base == 0 || base == kReplacement || (classes & kControl) != 0) continue;
+    if (base == 0 || base == kReplacement || (classes & (kControl | kMark)) != 0) continue;
     const char32_t lower = to_lower(base);
     if (stands_alone(base, classes)) {
       finish_word();
