@@ -37,7 +37,10 @@ void write_all(const char* text) {
 
 void on_sigbus(int signal, siginfo_t* info, void* context) {
   const auto address = reinterpret_cast<std::uintptr_t>(info->si_addr);
+  // si_addr means something only where the kernel saw a fault, not where a process sent the signal.
+  const bool is_fault = info->si_code > 0;
   for (const Slot& slot : slots) {
+    if (!is_fault) break;
     if (address >= slot.end.load(std::memory_order_acquire)) continue;
     if (address < slot.begin.load(std::memory_order_relaxed)) continue;
     write_all("minfer: ");
@@ -50,10 +53,11 @@ void on_sigbus(int signal, siginfo_t* info, void* context) {
   } else if (previous.sa_handler != SIG_DFL && previous.sa_handler != SIG_IGN) {
     previous.sa_handler(signal);
   } else {
-    // The access is repeated on return and then meets the default action.
+    // Both a repeated access and a signal sent again meet the default action on return.
     struct sigaction standard{};
     standard.sa_handler = SIG_DFL;
     sigaction(SIGBUS, &standard, nullptr);
+    raise(SIGBUS);
   }
 }
 

@@ -105,12 +105,12 @@ class Parser {
 
   Status check_count(std::uint64_t count, std::uint64_t min_bytes, std::uint64_t limit,
                      std::string_view what) const {
-    if (count <= limit && count <= left() / min_bytes) return ok_status();
+    const std::uint64_t most = std::min(limit, left() / min_bytes);
+    if (count <= most) return ok_status();
     return fail(
-        fmt::format("the header claims {} {}, more than a file of {} bytes can hold (at "
-                    "most {})",
-                    grouped(count), what, grouped(bytes_.size()),
-                    grouped(std::min(limit, left() / min_bytes))));
+        fmt::format("the header claims {} {}, more than the {} that a file of {} bytes can "
+                    "hold: it is cut short or damaged, download it again",
+                    grouped(count), what, grouped(most), grouped(bytes_.size())));
   }
 
   Status read_metadata() {
