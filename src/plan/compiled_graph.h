@@ -9,15 +9,17 @@
 #include "ir/graph.h"
 #include "passes/pass.h"
 #include "plan/graph_params.h"
+#include "plan/inputs.h"
 
 namespace minfer::plan {
 
-/// A maximal run of nodes of one backend.
+/// A maximal run of nodes of one backend, in build order.
 struct Split {
   std::int32_t backend = 0;
   std::vector<ir::NodeId> nodes;
-  /// Values made on another backend (or by the host) that this split reads: copied once a step, at
-  /// the first reader, into the split's backend's arena.
+  /// Values made on another backend (or by the host) that this split is the first of its backend to
+  /// read: copied once a step into the backend's arena, before the split runs. A KV token has no
+  /// bytes: its maker is only waited for.
   struct Staged {
     ir::ValueId value = ir::kNoValue;
     std::int32_t from_backend = 0;
@@ -27,7 +29,8 @@ struct Split {
   std::unique_ptr<backend::Program> program;
 };
 
-/// Where everything lives: offsets in one arena a backend.
+/// Where everything lives: offsets in one arena a backend. Inputs live in the arena of the last
+/// backend, the host's, and from there are staged like any other value.
 struct MemoryPlan {
   std::vector<std::vector<backend::ValuePlace>> places;  // [backend][value]
   std::vector<std::uint64_t> arena_bytes;                // [backend]
@@ -35,8 +38,8 @@ struct MemoryPlan {
 
 /// Seconds of each stage of a build.
 struct BuildTimes {
-  double build = 0, assign = 0, fuse = 0, plan = 0;
-  [[nodiscard]] double total() const { return build + assign + fuse + plan; }
+  double build = 0, assign = 0, fuse = 0, plan = 0, compile = 0;
+  [[nodiscard]] double total() const { return build + assign + fuse + plan + compile; }
 };
 
 struct CompiledGraph {
@@ -45,6 +48,7 @@ struct CompiledGraph {
   ir::Graph graph;
   MemoryPlan memory;
   std::vector<Split> splits;
+  StepInputs inputs;
   BuildTimes times;
 };
 

@@ -8,13 +8,13 @@
 
 #include <atomic>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <span>
 #include <string>
 
 #include "base/status.h"
 #include "plan/graph_cache.h"
+#include "plan/scheduler.h"
 
 namespace minfer::plan {
 
@@ -42,7 +42,9 @@ struct ForwardOptions {
   /// The fields of GraphParams that do not depend on the rows.
   GraphParams base_params;
   bool trace_graph = false;  // MINFER_GRAPH_TRACE: split layout and op census a forward
-  std::string dump_dir;      // MINFER_GRAPH_DUMP: empty is off
+  std::string dump_dir;      // MINFER_GRAPH_DUMP: empty is off (plan/graph_dump.h)
+  /// Fills the host's arena with NaN before each step.
+  bool poison = kDebugBuild;
 };
 
 class Forward {
@@ -51,8 +53,9 @@ class Forward {
   ~Forward();
 
   /// Runs the rows (1..max_batch). Errors: a position that is not the sequence's next, or >= n_ctx
-  /// (kOutOfRange); an id outside the vocabulary (kOutOfRange); no free page (kOutOfMemory);
-  /// cancelled (kCancelled).
+  /// (kOutOfRange); an id outside the vocabulary (kOutOfRange); no rows, too many or a sequence
+  /// that is not open (kInvalidArgument); no free page (kOutOfMemory); cancelled (kCancelled). A
+  /// dump that cannot be written is reported (kIo) after the cursors have moved.
   Result<LogitsView> run(std::span<const Row> rows);
 
   /// Makes the running and the next forward stop with kCancelled until clear_cancel().
@@ -62,6 +65,7 @@ class Forward {
   [[nodiscard]] GraphCache& cache();
   [[nodiscard]] KvStore& kv();
   [[nodiscard]] const ForwardOptions& options() const;
+  [[nodiscard]] const Scheduler::Counters& counters() const;
   /// The graph that `n_tokens` rows with `n_out` outputs would run (--dump-graph).
   Result<CompiledGraph*> compiled(std::int32_t n_tokens, std::int32_t n_out);
 
