@@ -28,7 +28,7 @@ namespace minfer::model {
 struct LoadOptions {
   /// Reads every value once; the first that is not finite fails the load, naming tensor and index.
   bool check_tensors = false;
-  /// No tokenizer is built: ids only (`minfer logits`).
+  /// No tokenizer is built: ids only. Its keys are still checked for their types.
   bool skip_vocab = false;
   /// Called now and then with the share done, 0..1; returning false cancels.
   std::function<bool(double)> progress;
