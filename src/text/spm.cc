@@ -10,8 +10,6 @@
 namespace minfer::text {
 namespace {
 
-constexpr std::string_view kBlank = "\xe2\x96\x81";  // U+2581
-
 struct Merge {
   float score;
   std::int32_t left;

@@ -17,6 +17,9 @@ namespace minfer::text {
 
 class Spm final : public TokenModel {
  public:
+  /// What stands for a blank in pieces: U+2581.
+  static constexpr std::string_view kBlank = "\xe2\x96\x81";
+
   /// `vocab` must be of kind kSpm and outlive the model.
   explicit Spm(const Vocab& vocab);
 

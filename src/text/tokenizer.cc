@@ -136,7 +136,10 @@ void TokenText::append(std::int32_t id, std::string& out) {
   const bool has_first_blank = vocab.add_space_prefix() || vocab.kind() == VocabKind::kWordPiece;
   const bool strip = strip_blank_ && has_first_blank && bytes.starts_with(' ');
   out.append(bytes, strip ? 1 : 0);
-  strip_blank_ = vocab.type(id) == TokenType::kUserDefined || (strip_blank_ && bytes.empty());
+  // A user-defined piece with a blank of its own was merged out of a text, not matched before it.
+  const bool matched_whole = vocab.type(id) == TokenType::kUserDefined &&
+                             vocab.piece(id).find(Spm::kBlank) == std::string_view::npos;
+  strip_blank_ = matched_whole || (strip_blank_ && bytes.empty());
 }
 
 }  // namespace minfer::text
