@@ -35,6 +35,14 @@ struct PackedWeight {
   std::int64_t tile_stride = 0;    // bytes of kTileRows rows
 };
 
+/// A plain matrix over the file's bytes, and an interleaved one over bytes made by interleave().
+PackedWeight plain_weight(DType type, const std::byte* data, std::int64_t n_rows,
+                          std::int64_t n_cols, std::int64_t n_matrices = 1);
+PackedWeight interleaved_weight(DType type, const std::byte* data, std::int64_t n_rows,
+                                std::int64_t n_cols, std::int64_t n_matrices = 1);
+
+/// True if mat_mul takes weights of `type`.
+bool can_mat_mul(DType type);
 /// True if mat_mul with this weight type reads Q8A rows (all block-quantised types).
 bool takes_quantized_rows(DType weight_type);
 
@@ -53,9 +61,10 @@ std::uint64_t q8a_row_bytes(std::int64_t n);
 void quantize_row(Isa isa, const float* x, std::int64_t n, std::byte* to);
 /// Quantises the 32 floats of block `block` of a row of n elements (fused producers).
 void quantize_block(Isa isa, const float* x32, std::int64_t block, std::int64_t n, std::byte* to);
+
 /// Rows whose length is no multiple of 32 cannot meet a block-quantised weight; F32 rows are padded
 /// by nobody: kernels handle tails.
-
+///
 /// y[r * y_stride + c] for r < n_x and weight rows c in [tile_begin * 8, min(tile_end * 8,
 /// n_rows)).
 struct MatMulArgs {

@@ -1,0 +1,186 @@
+// x86_avx2_block.h: what one block of 32 elements adds to T tiles x C columns. For the files
+// x86_avx2*.cc alone; see x86_avx2_types.h.
+//
+// Thread-safety: pure functions.
+#pragma once
+
+#include "cpu/kernels/mat_mul/x86_avx2_types.h"
+
+namespace minfer::cpu {
+namespace {
+
+#if defined(__clang__)
+#define MINFER_UNROLL _Pragma("clang loop unroll(full)")
+#else
+#define MINFER_UNROLL _Pragma("GCC unroll 16")
+#endif
+
+/// 4 bytes repeated in all 8 lanes.
+MINFER_INLINE __m256i broadcast4(const void* from) {
+  int word = 0;
+  __builtin_memcpy(&word, from, 4);
+  return _mm256_set1_epi32(word);
+}
+
+/// Adds the products of steps [kFrom, kTo) to 16-bit sums; with kFresh the first step sets them.
+template <int kFrom, int kTo, bool kFresh, int T, int C, class Weights>
+MINFER_INLINE void sum_steps(const Weights (&w)[T], const Q8ABlock* const (&a)[C],
+                             __m256i (&sums)[T][C]) {
+  MINFER_UNROLL
+  for (int s = kFrom; s < kTo; ++s) {
+    __m256i codes[T];
+    MINFER_UNROLL
+    for (int t = 0; t < T; ++t) codes[t] = w[t].codes(s);
+    MINFER_UNROLL
+    for (int c = 0; c < C; ++c) {
+      const __m256i x = broadcast4(a[c]->q + 4 * s);
+      MINFER_UNROLL
+      for (int t = 0; t < T; ++t) {
+        const __m256i pairs = _mm256_maddubs_epi16(codes[t], x);
+        sums[t][c] = kFresh && s == kFrom ? pairs : _mm256_add_epi16(sums[t][c], pairs);
+      }
+    }
+  }
+}
+
+/// The two 16-bit sums of a lane, added.
+MINFER_INLINE __m256i add_halves(__m256i sums) {
+  return _mm256_madd_epi16(sums, _mm256_set1_epi16(1));
+}
+
+template <int T, int C, class Weights>
+MINFER_INLINE void dots_four_bits(const Weights (&w)[T], const Q8ABlock* const (&a)[C],
+                                  __m256i (&dots)[T][C]) {
+  sum_steps<0, 8, true>(w, a, dots);
+  MINFER_UNROLL
+  for (int t = 0; t < T; ++t) {
+    MINFER_UNROLL
+    for (int c = 0; c < C; ++c) dots[t][c] = add_halves(dots[t][c]);
+  }
+}
+
+template <int T, int C, class Weights>
+MINFER_INLINE void dots_five_bits(const Weights (&w)[T], const Q8ABlock* const (&a)[C],
+                                  __m256i (&dots)[T][C]) {
+  __m256i sums[T][C];
+  sum_steps<0, 4, true>(w, a, sums);
+  MINFER_UNROLL
+  for (int t = 0; t < T; ++t) {
+    MINFER_UNROLL
+    for (int c = 0; c < C; ++c) dots[t][c] = add_halves(sums[t][c]);
+  }
+  sum_steps<4, 8, true>(w, a, sums);
+  MINFER_UNROLL
+  for (int t = 0; t < T; ++t) {
+    MINFER_UNROLL
+    for (int c = 0; c < C; ++c) {
+      dots[t][c] = _mm256_add_epi32(dots[t][c], add_halves(sums[t][c]));
+    }
+  }
+}
+
+/// Sums over 32 elements that start from -offset times the sum of a.
+template <int kOffset, int T, int C, class Weights>
+MINFER_INLINE void dots_with_offset(const Weights (&w)[T], const Q8ABlock* const (&a)[C],
+                                    __m256i (&dots)[T][C]) {
+  static_assert(kOffset == 8 || kOffset == 16);
+  MINFER_UNROLL
+  for (int c = 0; c < C; ++c) {
+    __m256i start = _mm256_add_epi16(broadcast4(a[c]->offset), broadcast4(a[c]->offset + 2));
+    if constexpr (kOffset == 8) start = _mm256_srai_epi16(start, 1);
+    MINFER_UNROLL
+    for (int t = 0; t < T; ++t) dots[t][c] = start;
+  }
+  sum_steps<0, 8, false>(w, a, dots);
+  MINFER_UNROLL
+  for (int t = 0; t < T; ++t) {
+    MINFER_UNROLL
+    for (int c = 0; c < C; ++c) dots[t][c] = add_halves(dots[t][c]);
+  }
+}
+
+template <int kHalf, int T, int C, class Weights>
+MINFER_INLINE void half_dots_minus32(const Weights (&w)[T], const Q8ABlock* const (&a)[C],
+                                     __m256i (&dots)[T][C]) {
+  MINFER_UNROLL
+  for (int c = 0; c < C; ++c) {
+    const __m256i start = _mm256_slli_epi16(broadcast4(a[c]->offset + 2 * kHalf), 1);
+    MINFER_UNROLL
+    for (int t = 0; t < T; ++t) dots[t][c] = start;
+  }
+  sum_steps<4 * kHalf, 4 * kHalf + 4, false>(w, a, dots);
+  MINFER_UNROLL
+  for (int t = 0; t < T; ++t) {
+    const __m256i scale = w[t].sub_scale(kHalf);
+    MINFER_UNROLL
+    for (int c = 0; c < C; ++c) dots[t][c] = _mm256_madd_epi16(dots[t][c], scale);
+  }
+}
+
+template <int T, int C, class Weights>
+MINFER_INLINE void dots_signed(const Weights (&w)[T], const Q8ABlock* const (&a)[C],
+                               __m256i (&dots)[T][C]) {
+  MINFER_UNROLL
+  for (int s = 0; s < 8; ++s) {
+    MINFER_UNROLL
+    for (int t = 0; t < T; ++t) {
+      const __m256i codes = w[t].codes(s);
+      const __m256i magnitude = _mm256_abs_epi8(codes);  // 128 as u8
+      MINFER_UNROLL
+      for (int c = 0; c < C; ++c) {
+        const __m256i x = _mm256_sign_epi8(broadcast4(a[c]->q + 4 * s), codes);
+        const __m256i sum = add_halves(_mm256_maddubs_epi16(magnitude, x));
+        dots[t][c] = s == 0 ? sum : _mm256_add_epi32(dots[t][c], sum);
+      }
+    }
+  }
+}
+
+/// The exact integer I of docs/arithmetic.md, lane by lane a row.
+template <Sums kSums, int T, int C, class Weights>
+MINFER_INLINE void block_dots(const Weights (&w)[T], const Q8ABlock* const (&a)[C],
+                              __m256i (&dots)[T][C]) {
+  if constexpr (kSums == Sums::kFourBits) dots_four_bits(w, a, dots);
+  if constexpr (kSums == Sums::kFiveBits) dots_five_bits(w, a, dots);
+  if constexpr (kSums == Sums::kMinus8) dots_with_offset<8>(w, a, dots);
+  if constexpr (kSums == Sums::kMinus16) dots_with_offset<16>(w, a, dots);
+  if constexpr (kSums == Sums::kSigned) dots_signed(w, a, dots);
+  if constexpr (kSums == Sums::kMinus32) {
+    __m256i second[T][C];
+    half_dots_minus32<0>(w, a, dots);
+    half_dots_minus32<1>(w, a, second);
+    MINFER_UNROLL
+    for (int t = 0; t < T; ++t) {
+      MINFER_UNROLL
+      for (int c = 0; c < C; ++c) dots[t][c] = _mm256_add_epi32(dots[t][c], second[t][c]);
+    }
+  }
+}
+
+/// Adds one block of w to the accumulators. Weights: codes(s), scale(), and where the type has
+/// them min() and sub_scale(half).
+template <Sums kSums, int T, int C, class Weights>
+MINFER_INLINE void add_block(const Weights (&w)[T], const Q8ABlock* const (&a)[C],
+                             __m256 (&acc)[T][C]) {
+  __m256i dots[T][C];
+  block_dots<kSums>(w, a, dots);
+  MINFER_UNROLL
+  for (int t = 0; t < T; ++t) {
+    const __m256 scale = w[t].scale();
+    MINFER_UNROLL
+    for (int c = 0; c < C; ++c) {
+      const __m256 d = _mm256_mul_ps(scale, _mm256_broadcast_ss(&a[c]->d));
+      acc[t][c] = _mm256_fmadd_ps(_mm256_cvtepi32_ps(dots[t][c]), d, acc[t][c]);
+    }
+    if constexpr (has_min(kSums)) {
+      const __m256 min = w[t].min();
+      MINFER_UNROLL
+      for (int c = 0; c < C; ++c) {
+        acc[t][c] = _mm256_fmadd_ps(min, _mm256_broadcast_ss(&a[c]->s), acc[t][c]);
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace minfer::cpu

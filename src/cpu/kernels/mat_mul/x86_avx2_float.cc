@@ -1,0 +1,160 @@
+// Products with plain F32, F16 and BF16 weights: 16 lanes over k in two registers.
+
+#include <immintrin.h>
+
+#include "cpu/kernels/mat_mul/kernels.h"
+
+namespace minfer::cpu {
+namespace {
+
+#define MINFER_INLINE inline __attribute__((always_inline))
+#if defined(__clang__)
+#define MINFER_UNROLL _Pragma("clang loop unroll(full)")
+#else
+#define MINFER_UNROLL _Pragma("GCC unroll 16")
+#endif
+
+constexpr int kLanes = 16;
+constexpr int kWeightRows = 2;  // of a register block
+constexpr int kXRows = 3;
+constexpr std::int64_t kCacheBytes = 512 * 1024;  // of x that should stay in the L2 cache
+
+// A type: Stored, and 8 of them widened.
+struct F32 {
+  using Stored = float;
+  static MINFER_INLINE __m256 widen(const Stored* from) { return _mm256_loadu_ps(from); }
+};
+struct F16 {
+  using Stored = std::uint16_t;
+  static MINFER_INLINE __m256 widen(const Stored* from) {
+    return _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from)));
+  }
+};
+struct BF16 {
+  using Stored = std::uint16_t;
+  static MINFER_INLINE __m256 widen(const Stored* from) {
+    const __m128i halves = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from));
+    return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(halves), 16));
+  }
+};
+
+std::int64_t least(std::int64_t a, std::int64_t b) { return a < b ? a : b; }
+
+const float* x_row(const MatMulArgs& args, std::int64_t i) {
+  const std::int64_t row = args.x_rows != nullptr ? args.x_rows[i] : i;
+  return reinterpret_cast<const float*>(args.x + row * args.x_stride);
+}
+float* y_row(const MatMulArgs& args, std::int64_t i) {
+  const std::int64_t row = args.y_rows != nullptr ? args.y_rows[i] : i;
+  return args.y + row * args.y_stride - args.column_base;
+}
+
+/// The fixed tree over 16 lanes.
+MINFER_INLINE float sum_of_lanes(__m256 low, __m256 high) {
+  const __m256 r8 = _mm256_add_ps(low, high);
+  const __m128 r4 = _mm_add_ps(_mm256_castps256_ps128(r8), _mm256_extractf128_ps(r8, 1));
+  const __m128 r2 = _mm_add_ps(r4, _mm_movehl_ps(r4, r4));
+  return _mm_cvtss_f32(_mm_add_ss(r2, _mm_shuffle_ps(r2, r2, 1)));
+}
+
+/// 16 products for each of R x C sums.
+template <class Type, int R, int C>
+MINFER_INLINE void add_step(const typename Type::Stored* const (&w)[R], const float* const (&x)[C],
+                            std::int64_t k, __m256 (&acc)[R][C][2]) {
+  MINFER_UNROLL
+  for (int part = 0; part < 2; ++part) {
+    __m256 wide[R];
+    MINFER_UNROLL
+    for (int r = 0; r < R; ++r) wide[r] = Type::widen(w[r] + k + 8 * part);
+    MINFER_UNROLL
+    for (int c = 0; c < C; ++c) {
+      const __m256 values = _mm256_loadu_ps(x[c] + k + 8 * part);
+      MINFER_UNROLL
+      for (int r = 0; r < R; ++r)
+        acc[r][c][part] = _mm256_fmadd_ps(wide[r], values, acc[r][c][part]);
+    }
+  }
+}
+
+/// Columns `column`.. of R weight rows times rows `first`.. of x.
+template <class Type, int R, int C>
+void block(const MatMulArgs& args, const std::byte* matrix, std::int64_t column,
+           std::int64_t first) {
+  using Stored = typename Type::Stored;
+  const std::int64_t n = args.weight->n_cols;
+  const std::int64_t row_bytes = args.weight->tile_stride / kTileRows;
+  const Stored* w[R];
+  const float* x[C];
+  for (int r = 0; r < R; ++r) {
+    w[r] = reinterpret_cast<const Stored*>(matrix + (column + r) * row_bytes);
+  }
+  for (int c = 0; c < C; ++c) x[c] = x_row(args, first + c);
+  __m256 acc[R][C][2];
+  MINFER_UNROLL
+  for (int r = 0; r < R; ++r) {
+    MINFER_UNROLL
+    for (int c = 0; c < C; ++c) acc[r][c][0] = acc[r][c][1] = _mm256_setzero_ps();
+  }
+  std::int64_t k = 0;
+  for (; k + kLanes <= n; k += kLanes) add_step<Type, R, C>(w, x, k, acc);
+  if (k < n) {
+    Stored w_tail[R][kLanes] = {};
+    float x_tail[C][kLanes] = {};
+    const Stored* w_padded[R];
+    const float* x_padded[C];
+    const auto n_tail = static_cast<std::size_t>(n - k);
+    for (int r = 0; r < R; ++r) {
+      __builtin_memcpy(w_tail[r], w[r] + k, n_tail * sizeof(Stored));
+      w_padded[r] = w_tail[r];
+    }
+    for (int c = 0; c < C; ++c) {
+      __builtin_memcpy(x_tail[c], x[c] + k, n_tail * sizeof(float));
+      x_padded[c] = x_tail[c];
+    }
+    add_step<Type, R, C>(w_padded, x_padded, 0, acc);
+  }
+  for (int c = 0; c < C; ++c) {
+    float* y = y_row(args, first + c) + column;
+    for (int r = 0; r < R; ++r) y[r] = sum_of_lanes(acc[r][c][0], acc[r][c][1]);
+  }
+}
+
+template <class Type, int R>
+void rows_of_x(const MatMulArgs& args, const std::byte* matrix, std::int64_t column,
+               std::int64_t begin, std::int64_t end) {
+  std::int64_t i = begin;
+  for (; i + kXRows <= end; i += kXRows) block<Type, R, kXRows>(args, matrix, column, i);
+  if (end - i == 2) block<Type, R, 2>(args, matrix, column, i);
+  if (end - i == 1) block<Type, R, 1>(args, matrix, column, i);
+}
+
+template <class Type>
+void mat_mul(const MatMulArgs& args, std::int64_t tile_begin, std::int64_t tile_end) {
+  const PackedWeight& weight = *args.weight;
+  const std::byte* matrix = weight.data + args.matrix * weight.matrix_stride;
+  const std::int64_t end = least(tile_end * kTileRows, weight.n_rows);
+  const std::int64_t row_bytes = weight.n_cols * static_cast<std::int64_t>(sizeof(float));
+  const std::int64_t rows = (kCacheBytes / (row_bytes + 1) / kXRows + 1) * kXRows;
+  for (std::int64_t x_begin = 0; x_begin < args.n_x; x_begin += rows) {
+    const std::int64_t x_end = least(args.n_x, x_begin + rows);
+    std::int64_t column = tile_begin * kTileRows;
+    for (; column + kWeightRows <= end; column += kWeightRows) {
+      rows_of_x<Type, kWeightRows>(args, matrix, column, x_begin, x_end);
+    }
+    for (; column < end; ++column) rows_of_x<Type, 1>(args, matrix, column, x_begin, x_end);
+  }
+}
+
+}  // namespace
+
+void mat_mul_f32_f32_avx2(const MatMulArgs& args, std::int64_t tile_begin, std::int64_t tile_end) {
+  mat_mul<F32>(args, tile_begin, tile_end);
+}
+void mat_mul_f16_f32_avx2(const MatMulArgs& args, std::int64_t tile_begin, std::int64_t tile_end) {
+  mat_mul<F16>(args, tile_begin, tile_end);
+}
+void mat_mul_bf16_f32_avx2(const MatMulArgs& args, std::int64_t tile_begin, std::int64_t tile_end) {
+  mat_mul<BF16>(args, tile_begin, tile_end);
+}
+
+}  // namespace minfer::cpu

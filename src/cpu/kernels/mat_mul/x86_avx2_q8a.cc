@@ -1,0 +1,256 @@
+// Products of interleaved tiles with Q8A rows in AVX2, FMA and F16C.
+//
+// Few rows of x: each tile is read once from memory and unpacked in registers ("fused"). Many: two
+// tiles are unpacked into a panel in the L1 cache, and the rows stream past it.
+
+#include "cpu/kernels/mat_mul/kernels.h"
+#include "cpu/kernels/mat_mul/x86_avx2_block.h"
+
+namespace minfer::cpu {
+namespace {
+
+constexpr std::int64_t kFusedRows = 4;         // rows of x that the fused kernel takes at a time
+constexpr std::int64_t kMostFusedRows = 4;     // beyond, a panel pays
+constexpr std::int64_t kPrefetchBytes = 1536;  // how far ahead of a fused kernel memory is asked
+constexpr std::int64_t kPanelBlocks = 32;
+constexpr std::int64_t kCacheBytes = 512 * 1024;  // of x that should stay in the L2 cache
+
+std::int64_t least(std::int64_t a, std::int64_t b) { return a < b ? a : b; }
+
+const Q8ABlock* x_row(const MatMulArgs& args, std::int64_t i) {
+  const std::int64_t row = args.x_rows != nullptr ? args.x_rows[i] : i;
+  return reinterpret_cast<const Q8ABlock*>(args.x + row * args.x_stride);
+}
+float* y_row(const MatMulArgs& args, std::int64_t i) {
+  const std::int64_t row = args.y_rows != nullptr ? args.y_rows[i] : i;
+  return args.y + row * args.y_stride - args.column_base;
+}
+
+/// The first n_lanes floats of `value`: a tile may reach past the last row.
+MINFER_INLINE void store_lanes(float* to, __m256 value, std::int64_t n_lanes) {
+  if (n_lanes >= kTileRows) {
+    _mm256_storeu_ps(to, value);
+    return;
+  }
+  alignas(32) float lanes[kTileRows];
+  _mm256_store_ps(lanes, value);
+  for (std::int64_t i = 0; i < n_lanes; ++i) to[i] = lanes[i];
+}
+MINFER_INLINE __m256 load_lanes(const float* from, std::int64_t n_lanes) {
+  if (n_lanes >= kTileRows) return _mm256_loadu_ps(from);
+  alignas(32) float lanes[kTileRows] = {};
+  for (std::int64_t i = 0; i < n_lanes; ++i) lanes[i] = from[i];
+  return _mm256_load_ps(lanes);
+}
+
+template <class Type>
+struct FusedWeights {
+  const typename Type::Tile* tile;
+  const typename Type::Sub* part;
+  MINFER_INLINE __m256i codes(int s) const { return Type::codes(*part, s); }
+  MINFER_INLINE __m256 scale() const { return Type::scale(*tile, *part); }
+  MINFER_INLINE __m256 min() const { return Type::min(*tile, *part); }
+  MINFER_INLINE __m256i sub_scale(int half) const { return Type::sub_scale(*part, half); }
+};
+
+/// One tile times C rows of x from row `first`.
+template <class Type, int C>
+void fused_tile(const MatMulArgs& args, const std::byte* data, std::int64_t tile_index,
+                std::int64_t first) {
+  const std::int64_t n_blocks = args.weight->n_cols / (kBlockElements * Type::kSubs);
+  const auto* tile = reinterpret_cast<const typename Type::Tile*>(data);
+  const Q8ABlock* a[C];
+  for (int c = 0; c < C; ++c) a[c] = x_row(args, first + c);
+  __m256 acc[1][C];
+  for (int c = 0; c < C; ++c) acc[0][c] = _mm256_setzero_ps();
+  for (std::int64_t b = 0; b < n_blocks; ++b, ++tile) {
+    for (int j = 0; j < Type::kSubs; ++j) {
+      const FusedWeights<Type> weights[1] = {{tile, &Type::sub(*tile, j)}};
+      const char* ahead = reinterpret_cast<const char*>(weights[0].part) + kPrefetchBytes;
+      MINFER_UNROLL
+      for (int line = 0; line < static_cast<int>((sizeof(typename Type::Sub) + 63) / 64); ++line) {
+        _mm_prefetch(ahead + 64 * line, _MM_HINT_T0);
+      }
+      add_block<Type::kSums>(weights, a, acc);
+      for (int c = 0; c < C; ++c) ++a[c];
+    }
+  }
+  const std::int64_t column = tile_index * kTileRows;
+  for (int c = 0; c < C; ++c) {
+    store_lanes(y_row(args, first + c) + column, acc[0][c], args.weight->n_rows - column);
+  }
+}
+
+template <class Type>
+void fused(const MatMulArgs& args, const std::byte* matrix, std::int64_t tile_begin,
+           std::int64_t tile_end) {
+  for (std::int64_t tile = tile_begin; tile < tile_end; ++tile) {
+    const std::byte* data = matrix + tile * args.weight->tile_stride;
+    std::int64_t i = 0;
+    for (; i + kFusedRows <= args.n_x; i += kFusedRows) fused_tile<Type, 4>(args, data, tile, i);
+    switch (args.n_x - i) {
+      case 3:
+        fused_tile<Type, 3>(args, data, tile, i);
+        break;
+      case 2:
+        fused_tile<Type, 2>(args, data, tile, i);
+        break;
+      case 1:
+        fused_tile<Type, 1>(args, data, tile, i);
+        break;
+      default:
+        break;
+    }
+  }
+}
+
+/// 32 elements of 8 rows, unpacked.
+struct PanelBlock {
+  __m256i code[8];
+  __m256 d;
+  union {
+    __m256 m;
+    __m256i sub_scales[2];
+  };
+};
+
+struct PanelWeights {
+  const PanelBlock* block;
+  MINFER_INLINE __m256i codes(int s) const { return block->code[s]; }
+  MINFER_INLINE __m256 scale() const { return block->d; }
+  MINFER_INLINE __m256 min() const { return block->m; }
+  MINFER_INLINE __m256i sub_scale(int half) const { return block->sub_scales[half]; }
+};
+
+template <class Type>
+void unpack(const std::byte* data, std::int64_t first, std::int64_t n, PanelBlock* to) {
+  const auto* tiles = reinterpret_cast<const typename Type::Tile*>(data);
+  for (std::int64_t b = first; b < first + n; ++b, ++to) {
+    const auto& tile = tiles[b / Type::kSubs];
+    const auto& sub = Type::sub(tile, static_cast<int>(b % Type::kSubs));
+    MINFER_UNROLL
+    for (int s = 0; s < 8; ++s) to->code[s] = Type::codes(sub, s);
+    to->d = Type::scale(tile, sub);
+    if constexpr (has_min(Type::kSums)) to->m = Type::min(tile, sub);
+    if constexpr (Type::kSums == Sums::kMinus32) {
+      to->sub_scales[0] = Type::sub_scale(sub, 0);
+      to->sub_scales[1] = Type::sub_scale(sub, 1);
+    }
+  }
+}
+
+constexpr int kPanelTiles = 2;
+
+/// Two unpacked tiles and where they stand: blocks [first_block, first_block + n_blocks) of
+/// the columns from `column`.
+struct Panel {
+  const PanelBlock* blocks[kPanelTiles];
+  std::int64_t first_block;
+  std::int64_t n_blocks;
+  std::int64_t column;
+  std::int64_t n_lanes[kPanelTiles];  // 0: no such tile
+};
+
+template <Sums kSums, int C>
+void panel_rows(const MatMulArgs& args, const Panel& panel, std::int64_t first) {
+  constexpr int T = kPanelTiles;
+  const Q8ABlock* a[C];
+  float* y[C];
+  for (int c = 0; c < C; ++c) {
+    a[c] = x_row(args, first + c) + panel.first_block;
+    y[c] = y_row(args, first + c) + panel.column;
+  }
+  __m256 acc[T][C];
+  MINFER_UNROLL
+  for (int t = 0; t < T; ++t) {
+    MINFER_UNROLL
+    for (int c = 0; c < C; ++c) {
+      acc[t][c] = panel.first_block == 0 ? _mm256_setzero_ps()
+                                         : load_lanes(y[c] + t * kTileRows, panel.n_lanes[t]);
+    }
+  }
+  for (std::int64_t b = 0; b < panel.n_blocks; ++b) {
+    const PanelWeights weights[T] = {{panel.blocks[0] + b}, {panel.blocks[1] + b}};
+    add_block<kSums>(weights, a, acc);
+    MINFER_UNROLL
+    for (int c = 0; c < C; ++c) ++a[c];
+  }
+  MINFER_UNROLL
+  for (int t = 0; t < T; ++t) {
+    MINFER_UNROLL
+    for (int c = 0; c < C; ++c) store_lanes(y[c] + t * kTileRows, acc[t][c], panel.n_lanes[t]);
+  }
+}
+
+#ifndef MINFER_PANEL_ROWS
+#define MINFER_PANEL_ROWS 3
+#endif
+constexpr int kPanelRows = MINFER_PANEL_ROWS;
+
+template <Sums kSums>
+void panel_range(const MatMulArgs& args, const Panel& panel, std::int64_t begin, std::int64_t end) {
+  std::int64_t i = begin;
+  for (; i + kPanelRows <= end; i += kPanelRows) panel_rows<kSums, kPanelRows>(args, panel, i);
+  for (; i < end; ++i) panel_rows<kSums, 1>(args, panel, i);
+}
+
+template <class Type>
+void panels(const MatMulArgs& args, const std::byte* matrix, std::int64_t tile_begin,
+            std::int64_t tile_end) {
+  const PackedWeight& weight = *args.weight;
+  const std::int64_t n_blocks = weight.n_cols / kBlockElements;
+  const std::int64_t n_chunks = (n_blocks + kPanelBlocks - 1) / kPanelBlocks;
+  const std::int64_t chunk = (n_blocks + n_chunks - 1) / n_chunks;
+  const std::int64_t row_bytes = n_blocks * static_cast<std::int64_t>(sizeof(Q8ABlock));
+  const std::int64_t rows = (kCacheBytes / row_bytes / kPanelRows + 1) * kPanelRows;
+  PanelBlock blocks[kPanelTiles][kPanelBlocks];
+  for (std::int64_t begin = 0; begin < args.n_x; begin += rows) {
+    const std::int64_t end = least(args.n_x, begin + rows);
+    for (std::int64_t tile = tile_begin; tile < tile_end; tile += kPanelTiles) {
+      Panel panel;
+      panel.column = tile * kTileRows;
+      for (std::int64_t first = 0; first < n_blocks; first += chunk) {
+        panel.first_block = first;
+        panel.n_blocks = least(chunk, n_blocks - first);
+        for (int t = 0; t < kPanelTiles; ++t) {
+          const bool exists = tile + t < tile_end;
+          panel.blocks[t] = blocks[exists ? t : 0];
+          panel.n_lanes[t] = exists ? weight.n_rows - (tile + t) * kTileRows : 0;
+          if (exists) {
+            unpack<Type>(matrix + (tile + t) * weight.tile_stride, first, panel.n_blocks,
+                         blocks[t]);
+          }
+        }
+        panel_range<Type::kSums>(args, panel, begin, end);
+      }
+    }
+  }
+}
+
+template <class Type>
+void mat_mul(const MatMulArgs& args, std::int64_t tile_begin, std::int64_t tile_end) {
+  const std::byte* matrix = args.weight->data + args.matrix * args.weight->matrix_stride;
+  if (args.n_x <= kMostFusedRows) {
+    fused<Type>(args, matrix, tile_begin, tile_end);
+  } else {
+    panels<Type>(args, matrix, tile_begin, tile_end);
+  }
+}
+
+}  // namespace
+
+#define MINFER_AVX2_MAT_MUL(function, type)                                               \
+  void function(const MatMulArgs& args, std::int64_t tile_begin, std::int64_t tile_end) { \
+    mat_mul<type>(args, tile_begin, tile_end);                                            \
+  }
+MINFER_AVX2_MAT_MUL(mat_mul_q4_0_q8a_avx2, Q4_0)
+MINFER_AVX2_MAT_MUL(mat_mul_q4_1_q8a_avx2, Q4_1)
+MINFER_AVX2_MAT_MUL(mat_mul_q5_0_q8a_avx2, Q5_0)
+MINFER_AVX2_MAT_MUL(mat_mul_q5_1_q8a_avx2, Q5_1)
+MINFER_AVX2_MAT_MUL(mat_mul_q8_0_q8a_avx2, Q8_0)
+MINFER_AVX2_MAT_MUL(mat_mul_q4_k_q8a_avx2, Q4_K)
+MINFER_AVX2_MAT_MUL(mat_mul_q5_k_q8a_avx2, Q5_K)
+MINFER_AVX2_MAT_MUL(mat_mul_q6_k_q8a_avx2, Q6_K)
+#undef MINFER_AVX2_MAT_MUL
+
+}  // namespace minfer::cpu
