@@ -31,7 +31,7 @@ struct LoadOptions {
   /// No tokenizer is built: ids only. Its keys are still checked for their types.
   bool skip_vocab = false;
   /// Called now and then with the share done, 0..1; returning false cancels.
-  std::function<bool(double)> progress;
+  std::function<bool(double)> progress = {};
 };
 
 class Model {
