@@ -18,7 +18,7 @@ import tempfile
 
 import tree
 
-ISA_FILE = re.compile(r"cpu/kernels/(.*/)?x86_(sse|avx|amx)\w*\.cc\.o$")
+ISA_FILE = re.compile(r"cpu/(CMakeFiles/\w+\.dir/)?kernels/(.*/)?x86_(sse|avx|amx)\w*\.cc\.o$")
 
 # VEX and EVEX mnemonics begin with v; the rest are SSE3 to SSE4.2, BMI and relatives. (tzcnt is not
 # among them: compilers write it for bsf, and old machines run it as that.)
