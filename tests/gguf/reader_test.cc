@@ -268,5 +268,12 @@ TEST(Reader, split_models_that_do_not_fit_together) {
             std::string::npos);
 }
 
+TEST(Reader, a_part_of_a_split_model_in_memory_is_refused) {
+  RawFile raw;
+  raw.header(0, 1).scalar<std::uint16_t>("split.count", ValueType::kU16, 2);
+  EXPECT_NE(File::from_bytes(raw.bytes(), "x").status().message().find("one part of a split model"),
+            std::string::npos);
+}
+
 }  // namespace
 }  // namespace minfer::gguf
