@@ -147,7 +147,7 @@ TEST(Malformed, G05_dimensions_types_and_rows) {
   for (const auto& [id, name] : removed) {
     expect_refused(file_with_tensor({32}, id), {"\"blk.0.w\"", name, "removed"});
   }
-  for (const std::uint32_t id : {41u, 200u, 255u, 256u, 9999u, 0xffffffffu}) {
+  for (const std::uint32_t id : {42u, 200u, 255u, 256u, 9999u, 0xffffffffu}) {
     expect_refused(file_with_tensor({32}, id), {"\"blk.0.w\"", "unknown type"});
   }
   expect_refused(file_with_tensor({255}, kQ4_K), {"255", "256", "Q4_K"});
