@@ -51,6 +51,14 @@ TEST(CompareGraphs, every_part_of_a_node_counts) {
   other.mutable_value(base.outputs()[0]).shape = {1, 127};
   EXPECT_EQ(difference(base, other), at + "the shape, type or name of the outputs differs");
   other = base;
+  other.mutable_value(base.outputs()[0]).rows = RowDomain::kTokens;
+  EXPECT_EQ(difference(base, other), at + "the shape, type or name of the outputs differs");
+  other = base;
+  other.mutable_value(0).group = 1;
+  EXPECT_EQ(difference(base, other),
+            "the graphs differ at node 0 embd (embed): the shape, type or name of the inputs "
+            "differs");
+  other = base;
   other.add_output(base.node(0).outputs[0]);
   EXPECT_EQ(difference(base, other), "the graphs differ in their outputs");
   other = base;

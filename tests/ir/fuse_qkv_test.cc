@@ -159,15 +159,89 @@ TEST_F(FuseQkv, q_with_a_reader_before_the_store_stays_apart) {
   expect_apart(run(graph));
 }
 
-TEST_F(FuseQkv, other_positions_in_the_store_keep_it_apart) {
-  Graph graph = build_model();
+/// The node that makes `name` in a graph that a test spoils.
+Node& node_of(Graph& graph, std::string_view name) {
   for (std::size_t i = 0; i < graph.nodes().size(); ++i) {
     Node& node = graph.mutable_node(static_cast<NodeId>(i));
-    // The sequence input has the shape of positions.
-    if (node.op == OpKind::kKvStore) node.inputs[2] = node.inputs[3];
+    if (graph.value_name(node.outputs[0]) == name) return node;
   }
+  MINFER_CHECK(false);
+  return graph.mutable_node(0);
+}
+
+TEST_F(FuseQkv, other_positions_keep_it_apart) {
+  // The sequence input has the shape of positions. Of the RoPEs, the first is Q's.
+  Graph in_store = build_model();
+  node_of(in_store, "blk.0.kv").inputs[2] = node_of(in_store, "blk.0.kv").inputs[3];
+  Graph in_q = build_model();
+  node_of(in_q, "blk.0.roped").inputs[1] = node_of(in_q, "blk.0.kv").inputs[3];
+  Graph in_both = in_q;
+  node_of(in_both, "blk.0.kv").inputs[2] = node_of(in_both, "blk.0.kv").inputs[3];
+  for (const Graph& graph : {in_store, in_q, in_both}) {
+    ASSERT_TRUE(verify(graph).ok());
+    expect_apart(run(graph));
+  }
+}
+
+TEST_F(FuseQkv, frequency_factors_of_one_alone_keep_it_apart) {
+  Graph graph = build_model({.freq_factors = true});
+  Node& rope = node_of(graph, "blk.0.roped");
+  rope.inputs = {rope.inputs[0], rope.inputs[1]};
   ASSERT_TRUE(verify(graph).ok());
   expect_apart(run(graph));
+}
+
+TEST_F(FuseQkv, a_projection_of_another_input_keeps_it_apart) {
+  for (const std::string_view name : {"blk.0.attn_q", "blk.0.attn_k", "blk.0.attn_v"}) {
+    Graph graph = build_model();
+    node_of(graph, name).inputs[0] = node_of(graph, "embd").outputs[0];
+    ASSERT_TRUE(verify(graph).ok());
+    expect_apart(run(graph));
+  }
+}
+
+TEST_F(FuseQkv, a_norm_over_two_heads_keeps_it_apart) {
+  Graph graph = build_model({.q_norm = true});
+  Node& norm = node_of(graph, "blk.0.normed");
+  norm.attrs = NormAttrs{1e-5F, 32};
+  graph.mutable_value(norm.inputs[1]).shape = {32};
+  ASSERT_TRUE(verify(graph).ok());
+  expect_apart(run(graph));
+}
+
+TEST_F(FuseQkv, a_norm_that_is_read_elsewhere_keeps_it_apart) {
+  Graph graph = build_model({.q_norm = true});
+  graph.add_output(node_of(graph, "blk.0.normed").outputs[0]);
+  expect_apart(run(graph));
+}
+
+TEST_F(FuseQkv, a_bias_sum_that_is_read_elsewhere_keeps_it_apart) {
+  Graph graph = build_model({.bias = true, .q_norm = true});
+  graph.add_output(node_of(graph, "blk.0.attn_q_biased").outputs[0]);
+  expect_apart(run(graph));
+}
+
+TEST_F(FuseQkv, one_q_for_two_stores_joins_once) {
+  Graph graph = build_model({}, [](Builder& b, const LayerValues& at) {
+    const ValueId tokens = b.input(InputKind::kPositions, {4}, RowDomain::kTokens, 1);
+    const KvInputs kv{b.input(InputKind::kKvPages, {4, 2}, RowDomain::kTokens, 1),
+                      b.input(InputKind::kKvBounds, {4, 2}, RowDomain::kTokens, 1)};
+    const ValueId w = b.weight(90, DType::kQ8_0, {32, 64}, "second");
+    const ValueId k = b.mat_mul(at.attn_norm, w, "second_k");
+    const ValueId v = b.mat_mul(at.attn_norm, w, "second_v");
+    const RopeAttrs rope{2, 16, 16, RopeMode::kNormal, 10000.0F, 1.0F};
+    const ValueId token =
+        b.kv_store(b.rope(k, tokens, kNoValue, rope, "second_roped"), v, tokens, tokens, kv, 1);
+    b.output(b.attention(at.q_rope, token, tokens, kv, {1, 4, 2, 16, 1.0F}, "second_attn"));
+  });
+  // Both stores at the positions of Q, so that each by itself would match.
+  const ValueId positions = node_of(graph, "blk.0.kv").inputs[2];
+  node_of(graph, "blk.0.second_roped").inputs[1] = positions;
+  node_of(graph, "blk.1.kv").inputs[2] = positions;
+  ASSERT_TRUE(verify(graph).ok());
+  const Graph fused = run(graph);
+  EXPECT_EQ(count_ops(fused, OpKind::kFusedQkv), 1);
+  EXPECT_EQ(count_ops(fused, OpKind::kKvStore), 1);
 }
 
 TEST_F(FuseQkv, every_member_must_be_on_the_stores_backend) {

@@ -102,6 +102,20 @@ TEST_F(Passes, kv_is_written_even_where_nothing_reads_it) {
   EXPECT_TRUE(verify(graph).ok());
 }
 
+TEST_F(Passes, state_and_fused_kv_writers_live_too) {
+  Builder b;
+  const ValueId ids = b.input(InputKind::kIds, {4}, RowDomain::kTokens);
+  const ValueId sequence = b.input(InputKind::kSequence, {4}, RowDomain::kTokens);
+  const ValueId x = b.embed(ids, b.weight(0, DType::kQ8_0, {10, 64}, "token_embd"), 1.0F, "embd");
+  b.scan(x, sequence, {0, 0.5F}, "state");
+  Result<Graph> graph = std::move(b).finish();
+  ASSERT_TRUE(graph.ok());
+  ASSERT_TRUE(passes::remove_dead_nodes(*graph, context()).ok());
+  EXPECT_EQ(graph->nodes().size(), 2U);
+  EXPECT_TRUE(has_side_effect(OpKind::kFusedQkv));
+  EXPECT_FALSE(has_side_effect(OpKind::kAttention));
+}
+
 TEST_F(Passes, products_of_one_input_share_one_quantisation) {
   Graph graph = build_model();
   ASSERT_TRUE(passes::quantize_activations(graph, context()).ok());

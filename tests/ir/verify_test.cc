@@ -101,6 +101,17 @@ TEST_F(Verify, kv_token_of_another_layer) {
   expect_error("blk.0.kv (kv_store): the KV token names another layer");
 }
 
+TEST_F(Verify, output_of_another_kind) {
+  graph.mutable_value(node(OpKind::kGlu).outputs[0]).kind = ValueKind::kKvToken;
+  expect_error("(glu): the output is of another kind");
+}
+
+TEST_F(Verify, output_whose_producer_is_gone) {
+  std::vector<Node> nodes(graph.nodes().begin(), graph.nodes().end() - 1);
+  graph.replace_nodes(std::move(nodes));
+  expect_error("output \"logits\" is made by no node");
+}
+
 TEST_F(Verify, kv_of_a_layer_written_twice) {
   Node second = node(OpKind::kKvStore);
   const ValueId token = graph.add_value(graph.value(second.outputs[0]));
