@@ -22,6 +22,10 @@ MINFER_INLINE __m256i broadcast4(const void* from) {
   return _mm256_set1_epi32(word);
 }
 
+/// Computes `sum` here and now. GCC re-associates chains of vector adds and delays them to the end of
+/// the block, with every product of it in memory meanwhile.
+MINFER_INLINE void pin(__m256i& sum) { __asm__("" : "+x"(sum)); }
+
 /// Adds the products of steps [kFrom, kTo) to 16-bit sums; with kFresh the first step sets them.
 template <int kFrom, int kTo, bool kFresh, int T, int C, class Weights>
 MINFER_INLINE void sum_steps(const Weights (&w)[T], const Q8ABlock* const (&a)[C],
@@ -38,6 +42,7 @@ MINFER_INLINE void sum_steps(const Weights (&w)[T], const Q8ABlock* const (&a)[C
       for (int t = 0; t < T; ++t) {
         const __m256i pairs = _mm256_maddubs_epi16(codes[t], x);
         sums[t][c] = kFresh && s == kFrom ? pairs : _mm256_add_epi16(sums[t][c], pairs);
+        pin(sums[t][c]);
       }
     }
   }
@@ -131,6 +136,7 @@ MINFER_INLINE void dots_signed(const Weights (&w)[T], const Q8ABlock* const (&a)
         const __m256i x = _mm256_sign_epi8(broadcast4(a[c]->q + 4 * s), codes);
         const __m256i sum = add_halves(_mm256_maddubs_epi16(magnitude, x));
         dots[t][c] = s == 0 ? sum : _mm256_add_epi32(dots[t][c], sum);
+        pin(dots[t][c]);
       }
     }
   }

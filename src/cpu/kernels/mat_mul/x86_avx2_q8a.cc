@@ -9,8 +9,7 @@
 namespace minfer::cpu {
 namespace {
 
-constexpr std::int64_t kFusedRows = 4;         // rows of x that the fused kernel takes at a time
-constexpr std::int64_t kMostFusedRows = 4;     // beyond, a panel pays
+constexpr std::int64_t kMostFusedRows = 3;     // beyond, a panel pays
 constexpr std::int64_t kPrefetchBytes = 1536;  // how far ahead of a fused kernel memory is asked
 constexpr std::int64_t kPanelBlocks = 32;
 constexpr std::int64_t kCacheBytes = 512 * 1024;  // of x that should stay in the L2 cache
@@ -53,14 +52,13 @@ struct FusedWeights {
   MINFER_INLINE __m256i sub_scale(int half) const { return Type::sub_scale(*part, half); }
 };
 
-/// One tile times C rows of x from row `first`.
+/// One tile times all C rows of x.
 template <class Type, int C>
-void fused_tile(const MatMulArgs& args, const std::byte* data, std::int64_t tile_index,
-                std::int64_t first) {
+void fused_tile(const MatMulArgs& args, const std::byte* data, std::int64_t tile_index) {
   const std::int64_t n_blocks = args.weight->n_cols / (kBlockElements * Type::kSubs);
   const auto* tile = reinterpret_cast<const typename Type::Tile*>(data);
   const Q8ABlock* a[C];
-  for (int c = 0; c < C; ++c) a[c] = x_row(args, first + c);
+  for (int c = 0; c < C; ++c) a[c] = x_row(args, c);
   __m256 acc[1][C];
   for (int c = 0; c < C; ++c) acc[0][c] = _mm256_setzero_ps();
   for (std::int64_t b = 0; b < n_blocks; ++b, ++tile) {
@@ -77,7 +75,7 @@ void fused_tile(const MatMulArgs& args, const std::byte* data, std::int64_t tile
   }
   const std::int64_t column = tile_index * kTileRows;
   for (int c = 0; c < C; ++c) {
-    store_lanes(y_row(args, first + c) + column, acc[0][c], args.weight->n_rows - column);
+    store_lanes(y_row(args, c) + column, acc[0][c], args.weight->n_rows - column);
   }
 }
 
@@ -86,21 +84,9 @@ void fused(const MatMulArgs& args, const std::byte* matrix, std::int64_t tile_be
            std::int64_t tile_end) {
   for (std::int64_t tile = tile_begin; tile < tile_end; ++tile) {
     const std::byte* data = matrix + tile * args.weight->tile_stride;
-    std::int64_t i = 0;
-    for (; i + kFusedRows <= args.n_x; i += kFusedRows) fused_tile<Type, 4>(args, data, tile, i);
-    switch (args.n_x - i) {
-      case 3:
-        fused_tile<Type, 3>(args, data, tile, i);
-        break;
-      case 2:
-        fused_tile<Type, 2>(args, data, tile, i);
-        break;
-      case 1:
-        fused_tile<Type, 1>(args, data, tile, i);
-        break;
-      default:
-        break;
-    }
+    if (args.n_x == 3) fused_tile<Type, 3>(args, data, tile);
+    if (args.n_x == 2) fused_tile<Type, 2>(args, data, tile);
+    if (args.n_x == 1) fused_tile<Type, 1>(args, data, tile);
   }
 }
 
@@ -182,16 +168,15 @@ void panel_rows(const MatMulArgs& args, const Panel& panel, std::int64_t first) 
   }
 }
 
-#ifndef MINFER_PANEL_ROWS
-#define MINFER_PANEL_ROWS 3
-#endif
-constexpr int kPanelRows = MINFER_PANEL_ROWS;
+// 6 sums, 6 accumulators, 2 codes, the activations and a vector of ones fill the 16 registers.
+constexpr int kPanelRows = 3;
 
 template <Sums kSums>
 void panel_range(const MatMulArgs& args, const Panel& panel, std::int64_t begin, std::int64_t end) {
   std::int64_t i = begin;
   for (; i + kPanelRows <= end; i += kPanelRows) panel_rows<kSums, kPanelRows>(args, panel, i);
-  for (; i < end; ++i) panel_rows<kSums, 1>(args, panel, i);
+  if (end - i == 2) panel_rows<kSums, 2>(args, panel, i);
+  if (end - i == 1) panel_rows<kSums, 1>(args, panel, i);
 }
 
 template <class Type>
