@@ -1,0 +1,28 @@
+// The CPU backend: runs every operation, on any machine.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "backend/backend.h"
+#include "base/status.h"
+#include "cpu/isa.h"
+
+namespace minfer::cpu {
+
+struct CpuOptions {
+  int n_threads = 1;
+  Isa isa = Isa::kScalar;  // choose_isa()
+  bool op_timing = false;
+  /// Keep matrices interleaved for the kernels (a copy, the file's pages are given back). Off: the
+  /// kernels read the file's own layout. No bit of a result differs.
+  bool repack = true;
+  /// Phases that cost less (Phase::cost) run on one thread, where a barrier would cost more than
+  /// is won. No bit of a result differs; 0 shares out everything (tests).
+  std::int64_t serial_cost = 16384;
+};
+
+/// The backend, its threads started. kInvalidArgument: n_threads < 1.
+Result<std::unique_ptr<backend::Backend>> make_cpu_backend(const CpuOptions& options);
+
+}  // namespace minfer::cpu

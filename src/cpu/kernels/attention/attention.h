@@ -1,0 +1,40 @@
+// Attention of a block of query rows over one page of keys and values.
+#pragma once
+
+#include <cstdint>
+
+#include "cpu/isa.h"
+
+namespace minfer::cpu {
+
+/// One piece (docs/arithmetic.md): n_rows query rows against the 64 positions of a page.
+struct AttentionPiece {
+  const float* k = nullptr;  // [head_dim][64]
+  const float* v = nullptr;  // [64][v_stride]
+  std::int32_t head_dim = 0;
+  std::int32_t v_stride = 0;  // a multiple of 16
+  std::int32_t n_rows = 0;
+  const float* q = nullptr;  // [n_rows][head_dim], scaled
+  /// Positions [begin[r], end[r]) of the page count for row r; an empty range gives no result.
+  const std::int32_t* begin = nullptr;
+  const std::int32_t* end = nullptr;
+  float* p = nullptr;  // [n_rows][64], scratch
+  // Results.
+  float* m = nullptr;  // [n_rows]: largest score
+  float* l = nullptr;  // [n_rows]: sum of p
+  float* o = nullptr;  // [n_rows][v_stride]: sum of p v
+};
+
+struct AttentionKernels {
+  void (*piece)(const AttentionPiece& args);
+  /// Takes the piece (m, l, o) behind (big_m, big_l, big_o); n is a multiple of 16.
+  void (*merge)(float* big_m, float* big_l, float* big_o, float m, float l, const float* o,
+                std::int32_t n);
+  /// to[d] = o[d] * (1 / l) for d < n.
+  void (*finish)(float l, const float* o, float* to, std::int32_t n);
+};
+
+/// The kernels for `isa`, or for the best set below it that has any.
+const AttentionKernels& attention_kernels(Isa isa);
+
+}  // namespace minfer::cpu

@@ -1,0 +1,205 @@
+// Attention over any lanes type; internal linkage, one copy an instruction set.
+//
+// Rows are taken in tiles of up to four, which share every load of K and V. A row's own steps are
+// the same in every tile, so its bits do not depend on its neighbours.
+#pragma once
+
+#include <cstdint>
+
+#include "cpu/kernels/attention/attention.h"
+#include "cpu/kernels/lanes/lanes.h"
+#include "cpu/kernels/math/functions.h"
+
+namespace minfer::cpu {
+namespace {
+
+inline constexpr int kPagePositions = 64;
+inline constexpr int kTile = 4;
+
+/// Positions that a tile of rows has between them, and those that all of its rows have.
+struct TileRange {
+  int outer_begin = kPagePositions, outer_end = 0;
+  int inner_begin = 0, inner_end = kPagePositions;
+};
+
+inline TileRange tile_range(const AttentionPiece& a, int row, int n) {
+  TileRange t;
+  for (int r = row; r < row + n; ++r) {
+    if (a.begin[r] < t.outer_begin) t.outer_begin = a.begin[r];
+    if (a.end[r] > t.outer_end) t.outer_end = a.end[r];
+    if (a.begin[r] > t.inner_begin) t.inner_begin = a.begin[r];
+    if (a.end[r] < t.inner_end) t.inner_end = a.end[r];
+  }
+  return t;
+}
+
+/// Scores of R rows at 16 * N positions from `first` on, to p.
+template <class V, int R, int N>
+void score_tile(const AttentionPiece& a, int row, int first) {
+  V acc[R][N];
+  MINFER_UNROLL
+  for (int r = 0; r < R; ++r) {
+    MINFER_UNROLL
+    for (int n = 0; n < N; ++n) acc[r][n] = V::zero();
+  }
+  const float* q = a.q + static_cast<std::int64_t>(row) * a.head_dim;
+  const float* k = a.k + first;
+  for (int d = 0; d < a.head_dim; ++d, k += kPagePositions) {
+    V keys[N];
+    MINFER_UNROLL
+    for (int n = 0; n < N; ++n) keys[n] = V::load(k + n * kLanes);
+    MINFER_UNROLL
+    for (int r = 0; r < R; ++r) {
+      const V x = V::set1(q[r * a.head_dim + d]);
+      MINFER_UNROLL
+      for (int n = 0; n < N; ++n) acc[r][n] = V::fma(x, keys[n], acc[r][n]);
+    }
+  }
+  MINFER_UNROLL
+  for (int r = 0; r < R; ++r) {
+    MINFER_UNROLL
+    for (int n = 0; n < N; ++n) {
+      acc[r][n].store(a.p + (row + r) * kPagePositions + first + n * kLanes);
+    }
+  }
+}
+
+/// p of one row: exp(score - m) inside the bounds, +0 outside; m and l.
+template <class V>
+void softmax_row(const AttentionPiece& a, int row) {
+  float* p = a.p + row * kPagePositions;
+  const int begin = a.begin[row];
+  const int end = a.end[row];
+  const V lowest = V::set1(-__builtin_inff());
+  V largest = lowest;
+  for (int j = begin & ~(kLanes - 1); j < end; j += kLanes) {
+    const int from = begin > j ? begin - j : 0;
+    const int to = end < j + kLanes ? end - j : kLanes;
+    largest = V::max(V::keep_range(V::load(p + j), from, to, lowest), largest);
+  }
+  a.m[row] = V::largest(largest);
+  const V m = V::set1(a.m[row]);
+  V sum = V::zero();
+  for (int j = 0; j < kPagePositions; j += kLanes) {
+    if (j + kLanes <= begin || j >= end) continue;
+    const int from = begin > j ? begin - j : 0;
+    const int to = end < j + kLanes ? end - j : kLanes;
+    const V e = V::keep_range(exp_lanes(V::sub(V::load(p + j), m)), from, to, V::zero());
+    e.store(p + j);
+    sum = V::add(sum, e);
+  }
+  a.l[row] = V::sum(sum);
+}
+
+/// o += p v over positions [begin, end), for R rows and 16 * N elements from `first` on.
+template <class V, int R, int N>
+void value_tile(const AttentionPiece& a, int row, int first, int begin, int end) {
+  float* o = a.o + static_cast<std::int64_t>(row) * a.v_stride + first;
+  const float* p = a.p + row * kPagePositions;
+  V acc[R][N];
+  MINFER_UNROLL
+  for (int r = 0; r < R; ++r) {
+    MINFER_UNROLL
+    for (int n = 0; n < N; ++n) acc[r][n] = V::load(o + r * a.v_stride + n * kLanes);
+  }
+  const float* v = a.v + static_cast<std::int64_t>(begin) * a.v_stride + first;
+  for (int j = begin; j < end; ++j, v += a.v_stride) {
+    V values[N];
+    MINFER_UNROLL
+    for (int n = 0; n < N; ++n) values[n] = V::load(v + n * kLanes);
+    MINFER_UNROLL
+    for (int r = 0; r < R; ++r) {
+      const V x = V::set1(p[r * kPagePositions + j]);
+      MINFER_UNROLL
+      for (int n = 0; n < N; ++n) acc[r][n] = V::fma(x, values[n], acc[r][n]);
+    }
+  }
+  MINFER_UNROLL
+  for (int r = 0; r < R; ++r) {
+    MINFER_UNROLL
+    for (int n = 0; n < N; ++n) acc[r][n].store(o + r * a.v_stride + n * kLanes);
+  }
+}
+
+template <class V, int R, int N>
+void values(const AttentionPiece& a, int row, int begin, int end) {
+  if (begin >= end) return;
+  int d = 0;
+  for (; d + N * kLanes <= a.v_stride; d += N * kLanes) value_tile<V, R, N>(a, row, d, begin, end);
+  for (; d < a.v_stride; d += kLanes) value_tile<V, R, 1>(a, row, d, begin, end);
+}
+
+template <class V, int R, int N>
+void piece_tile(const AttentionPiece& a, int row) {
+  const TileRange t = tile_range(a, row, R);
+  if (t.outer_begin >= t.outer_end) return;
+  int j = t.outer_begin & ~(kLanes - 1);
+  for (; j + N * kLanes <= kPagePositions && j + (N - 1) * kLanes < t.outer_end; j += N * kLanes) {
+    score_tile<V, R, N>(a, row, j);
+  }
+  for (; j < t.outer_end; j += kLanes) score_tile<V, R, 1>(a, row, j);
+  for (int r = row; r < row + R; ++r) {
+    if (a.begin[r] < a.end[r]) softmax_row<V>(a, r);
+    float* o = a.o + static_cast<std::int64_t>(r) * a.v_stride;
+    for (int d = 0; d < a.v_stride; d += kLanes) V::zero().store(o + d);
+  }
+  // Every row walks its positions in order: those before the common ones, the common ones, the
+  // rest.
+  if (t.inner_begin >= t.inner_end) {
+    for (int r = row; r < row + R; ++r) values<V, 1, 4>(a, r, a.begin[r], a.end[r]);
+    return;
+  }
+  for (int r = row; r < row + R; ++r) values<V, 1, 4>(a, r, a.begin[r], t.inner_begin);
+  values<V, R, N>(a, row, t.inner_begin, t.inner_end);
+  for (int r = row; r < row + R; ++r) values<V, 1, 4>(a, r, t.inner_end, a.end[r]);
+}
+
+template <class V>
+void attention_piece(const AttentionPiece& a) {
+  int row = 0;
+  for (; row + kTile <= a.n_rows; row += kTile) piece_tile<V, kTile, 1>(a, row);
+  switch (a.n_rows - row) {
+    case 3:
+      return piece_tile<V, 3, 1>(a, row);
+    case 2:
+      return piece_tile<V, 2, 2>(a, row);
+    case 1:
+      return piece_tile<V, 1, 4>(a, row);
+    default:
+      return;
+  }
+}
+
+template <class V>
+void attention_merge(float* big_m, float* big_l, float* big_o, float m, float l, const float* o,
+                     std::int32_t n) {
+  const float m_new = *big_m > m ? *big_m : m;
+  float shrink[kLanes] = {*big_m - m_new, m - m_new};
+  exp_lanes(V::load(shrink)).store(shrink);
+  const V a = V::set1(shrink[0]);
+  const V b = V::set1(shrink[1]);
+  // One lane is enough, but fma() is the lanes' to give.
+  float sums[kLanes] = {*big_l, l * shrink[1]};
+  V::fma(V::set1(sums[0]), a, V::set1(sums[1])).store(sums);
+  *big_m = m_new;
+  *big_l = sums[0];
+  for (std::int32_t d = 0; d < n; d += kLanes) {
+    V::fma(V::load(big_o + d), a, V::mul(V::load(o + d), b)).store(big_o + d);
+  }
+}
+
+template <class V>
+void attention_finish(float l, const float* o, float* to, std::int32_t n) {
+  const V scale = V::set1(1.0F / l);
+  std::int32_t d = 0;
+  for (; d + kLanes <= n; d += kLanes) V::mul(V::load(o + d), scale).store(to + d);
+  if (d < n) V::mul(V::load_n(o + d, n - d), scale).store_n(to + d, n - d);
+}
+
+template <class V>
+constexpr AttentionKernels make_attention_kernels() {
+  return {.piece = attention_piece<V>, .merge = attention_merge<V>, .finish = attention_finish<V>};
+}
+
+}  // namespace
+}  // namespace minfer::cpu

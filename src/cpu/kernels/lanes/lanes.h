@@ -1,0 +1,15 @@
+// The width that docs/arithmetic.md gives to every sum, and so to every lanes type.
+#pragma once
+
+/// Unrolls the loop behind it, so that what it indexes stays in registers.
+#if defined(__clang__)
+#define MINFER_UNROLL _Pragma("unroll")
+#else
+#define MINFER_UNROLL _Pragma("GCC unroll 16")
+#endif
+
+namespace minfer::cpu {
+
+inline constexpr int kLanes = 16;
+
+}  // namespace minfer::cpu
