@@ -80,12 +80,13 @@ std::int64_t count_layers(const gguf::File& file) {
   return n_layers;
 }
 
+// Nothing is sized by the number that the file claims before its tensors bear it out.
 std::int32_t read_layer_count(KeyReader& keys) {
-  const std::int32_t n_layer = keys.count("block_count", {1, INT32_MAX});
+  const std::int64_t n_layer = keys.integer("block_count");
   const std::int64_t present = count_layers(keys.file());
-  if (n_layer == present || !keys.status().ok()) return n_layer;
+  if (n_layer == present && n_layer >= 1) return static_cast<std::int32_t>(n_layer);
   keys.fail("block_count", fmt::to_string(n_layer),
-            fmt::format("{}: the file has tensors of that many layers", present));
+            fmt::format("the {} layers that the file has tensors of, and at least 1", present));
   return 1;
 }
 

@@ -45,6 +45,10 @@ std::int32_t KeyReader::in_range(std::string_view name, std::int64_t value, Rang
   return static_cast<std::int32_t>(range.least);
 }
 
+std::int64_t KeyReader::integer(std::string_view name) {
+  return take(file_.i64(full_key(name))).value_or(0);
+}
+
 std::int32_t KeyReader::count(std::string_view name, Range range,
                               std::optional<std::int64_t> fallback) {
   const std::string key = full_key(name);

@@ -36,6 +36,8 @@ class KeyReader {
   [[nodiscard]] bool has(std::string_view name) const { return file_.has(full_key(name)); }
   [[nodiscard]] bool is_array(std::string_view name) const;
 
+  /// Any integer; a missing key is a fault and reads as 0.
+  std::int64_t integer(std::string_view name);
   /// An integer in `range`; a missing key is a fault unless there is a fallback.
   std::int32_t count(std::string_view name, Range range, std::optional<std::int64_t> fallback = {});
   /// One integer for all layers, or an array with one a layer.

@@ -36,7 +36,7 @@ TEST(GoldenBad, model_faults_are_named) {
       {"heads_zero", {"llama.attention.head_count", "0"}},
       {"layers_huge", {"llama.block_count", "2147483648"}},
       {"layers_missing", {"llama.block_count"}},
-      {"n_tensors_zero", {"llama.block_count", "0: the file has tensors"}},
+      {"n_tensors_zero", {"llama.block_count", "the 0 layers that the file has"}},
       {"rope_dim_odd", {"llama.rope.dimension_count", "15", "even"}},
       {"rope_dim_over_head", {"llama.rope.dimension_count", "4096", "16"}},
       {"shape_embd_fewer_rows", {"token_embd.weight", "[35, 32]", "[40, 32]"}},
