@@ -1,0 +1,122 @@
+#include "load.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+
+#include "base/memory.h"
+#include "base/printable.h"
+#include "cpu/cpu_backend.h"
+#include "engine/context_size.h"
+#include "terminal.h"
+
+namespace minfer::app {
+namespace {
+
+double now_seconds() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+}  // namespace
+
+std::string megabytes(std::uint64_t bytes) {
+  return fmt::format("{:.1f} MB", static_cast<double>(bytes) / 1e6);
+}
+
+Result<Loaded> load(const Invocation& invocation, const EnvSwitches& env) {
+  const Options& options = invocation.options;
+  const double start = now_seconds();
+  Loaded loaded;
+  MINFER_ASSIGN_OR_RETURN(loaded.isa, cpu::choose_isa(env.isa));
+  loaded.threads =
+      options.threads > 0 ? ThreadChoice{options.threads, "--threads"} : default_threads();
+
+  ProgressBar bar("checking weights", !options.quiet);
+  model::LoadOptions load_options;
+  load_options.check_tensors = options.check_tensors;
+  load_options.progress = [&bar](double share) {
+    bar.update(share);
+    return true;
+  };
+  MINFER_ASSIGN_OR_RETURN(auto model, model::Model::load(options.model, load_options));
+
+  cpu::CpuOptions cpu_options;
+  cpu_options.n_threads = loaded.threads.n_threads;
+  cpu_options.isa = loaded.isa;
+  cpu_options.op_timing = env.op_timing;
+  engine::BackendList backends;
+  MINFER_ASSIGN_OR_RETURN(auto backend, cpu::make_cpu_backend(cpu_options));
+  backends.push_back(std::move(backend));
+  MINFER_ASSIGN_OR_RETURN(loaded.engine,
+                          engine::Engine::create(std::move(model), std::move(backends)));
+  loaded.seconds = now_seconds() - start;
+  return loaded;
+}
+
+Result<SessionChoice> open_session(const Loaded& loaded, const Invocation& invocation,
+                                   const EnvSwitches& env, std::int32_t n_prompt,
+                                   std::int32_t n_predict) {
+  const Options& options = invocation.options;
+  MINFER_ASSIGN_OR_RETURN(const backend::KvFormat format,
+                          backend::kv_format_from_name(options.kv_type));
+  const model::Model& model = loaded.model();
+  engine::ContextRequest request;
+  request.wanted = options.ctx_size;
+  request.trained = model.hparams().n_ctx_train;
+  request.weight_bytes = model.weight_bytes();
+  request.kv_bytes_per_position = model.kv_bytes_per_position(loaded.engine->cpu(), format);
+  request.memory = memory_limit();
+  request.n_prompt = n_prompt;
+  request.n_predict = n_predict;
+  MINFER_ASSIGN_OR_RETURN(const engine::ContextChoice context, engine::choose_context(request));
+
+  engine::SessionOptions session_options;
+  session_options.n_ctx = context.n_ctx;
+  session_options.batch_size = options.batch_size;
+  session_options.kv_format = format;
+  session_options.fuse_qkv = !env.no_fuse_qkv;
+  session_options.fuse_ffn = !env.no_fuse_ffn;
+  session_options.trace_graph = env.graph_trace;
+  session_options.trace_rebuilds = env.rebuild_trace;
+  session_options.dump_dir = env.graph_dump;
+  SessionChoice choice;
+  MINFER_ASSIGN_OR_RETURN(choice.session, engine::Session::create(*loaded.engine, session_options));
+  choice.n_ctx = context.n_ctx;
+  choice.n_ctx_reason = context.reason;
+  choice.note = context.note;
+  return choice;
+}
+
+std::string header_line(const Loaded& loaded, const SessionChoice& session) {
+  const model::Model& model = loaded.model();
+  return fmt::format("{} | {} {}, {} | context {} ({}) | {} thread{} ({}) | {}\n",
+                     printable(model.display_name()), model.arch_name(), model.type_name(),
+                     megabytes(model.weight_bytes()), session.n_ctx, session.n_ctx_reason,
+                     loaded.threads.n_threads, loaded.threads.n_threads == 1 ? "" : "s",
+                     loaded.threads.reason, cpu::isa_name(loaded.isa));
+}
+
+std::string op_timing_table(engine::Engine& engine, engine::Session& session) {
+  std::string text = fmt::format("{:<28} {:>9} {:>10} {:>7} {:>9} {:>9}\n", "op", "calls", "ms",
+                                 "share", "GB/s", "GFLOP/s");
+  const std::vector<backend::OpTiming> timings = engine.cpu().take_op_timings();
+  double total = 0;
+  for (const backend::OpTiming& timing : timings) total += timing.seconds;
+  for (const backend::OpTiming& timing : timings) {
+    const double seconds = timing.seconds > 0 ? timing.seconds : 1e-12;
+    text += fmt::format("{:<28} {:>9} {:>10.3f} {:>6.1f}% {:>9.2f} {:>9.2f}\n", timing.op,
+                        timing.calls, timing.seconds * 1e3, timing.seconds / total * 100,
+                        static_cast<double>(timing.bytes) / seconds / 1e9,
+                        static_cast<double>(timing.flops) / seconds / 1e9);
+  }
+  const std::int32_t n_layer = engine.model().hparams().n_layer;
+  if (auto decode = session.forward().compiled(1, 1); decode.ok()) {
+    std::int32_t barriers = 0;
+    for (const plan::Split& split : (*decode)->splits) barriers += split.program->barriers();
+    text += fmt::format("barriers a decode step: {} ({:.1f} a layer)\n", barriers,
+                        static_cast<double>(barriers) / n_layer);
+  }
+  return text;
+}
+
+}  // namespace minfer::app

@@ -1,0 +1,50 @@
+// Loading a model for a command: threads, instruction set, backend, weights, session.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "base/status.h"
+#include "base/thread_pool.h"
+#include "cpu/isa.h"
+#include "engine/engine.h"
+#include "engine/session.h"
+#include "parse.h"
+
+namespace minfer::app {
+
+struct Loaded {
+  std::unique_ptr<engine::Engine> engine;
+  ThreadChoice threads;
+  cpu::Isa isa{};
+  double seconds = 0;
+
+  [[nodiscard]] const model::Model& model() const { return engine->model(); }
+};
+
+/// Opens the model and hands its weights to the CPU, with a progress bar on a terminal.
+Result<Loaded> load(const Invocation& invocation, const EnvSwitches& env);
+
+struct SessionChoice {
+  std::unique_ptr<engine::Session> session;
+  std::int32_t n_ctx = 0;
+  std::string n_ctx_reason;
+  std::string note;  // not empty: a line for the user
+};
+
+/// A session with the context of engine/context_size.h. `n_prompt`, `n_predict`: see there.
+Result<SessionChoice> open_session(const Loaded& loaded, const Invocation& invocation,
+                                   const EnvSwitches& env, std::int32_t n_prompt,
+                                   std::int32_t n_predict);
+
+/// "SmolLM2 135M | llama Q4_1, 98.4 MB | context 8192 (trained) | 2 threads (physical cores) |
+/// avx2"
+std::string header_line(const Loaded& loaded, const SessionChoice& session);
+
+/// The op timings of MINFER_OP_TIMING as a table.
+std::string op_timing_table(engine::Engine& engine, engine::Session& session);
+
+/// "98.4 MB".
+std::string megabytes(std::uint64_t bytes);
+
+}  // namespace minfer::app

@@ -1,0 +1,61 @@
+#include <fmt/format.h>
+
+#include <string>
+#include <vector>
+
+#include "commands.h"
+#include "help.h"
+#include "signals.h"
+#include "terminal.h"
+
+namespace minfer::app {
+namespace {
+
+int report(const Status& status) {
+  print_error(status.message());
+  return exit_status(status.code());
+}
+
+Result<int> dispatch(const Invocation& invocation, const EnvSwitches& env) {
+  switch (invocation.command) {
+    case kRun:
+      return run_command(invocation, env);
+    case kTokenize:
+      return tokenize_command(invocation, env);
+    case kLogits:
+      return logits_command(invocation, env);
+    case kInfo:
+      return info_command(invocation, env);
+    case kBench:
+      return bench_command(invocation, env);
+  }
+  return internal_error("a command without a function");
+}
+
+std::string usage_of(CommandBit command) {
+  for (const CommandRow& row : command_table()) {
+    if (row.bit == command) return std::string(row.usage);
+  }
+  return {};
+}
+
+}  // namespace
+
+int main_entry(int argc, char** argv) {
+  install_signal_handlers();
+  const std::vector<std::string> arguments(argv + 1, argv + argc);
+  const Result<Invocation> parsed = parse_command_line(arguments, process_surroundings());
+  if (!parsed.ok()) return report(parsed.status());
+  Output out;
+  if (parsed->help) return out.write(help_text(parsed->command)) ? 0 : report(out.status());
+  if (parsed->version) return out.write(version_line() + "\n") ? 0 : report(out.status());
+  if (parsed->options.model.empty()) {
+    return report(invalid_argument(
+        fmt::format("no model given. Usage: {}. Example: minfer model.gguf \"Hello\"",
+                    usage_of(parsed->command))));
+  }
+  const Result<int> status = dispatch(*parsed, read_env_switches());
+  return status.ok() ? *status : report(status.status());
+}
+
+}  // namespace minfer::app

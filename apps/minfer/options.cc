@@ -1,0 +1,118 @@
+#include "options.h"
+
+#include <cstdlib>
+
+namespace minfer::app {
+namespace {
+
+constexpr std::uint32_t kModelCommands = kRun | kLogits | kBench;
+constexpr std::uint32_t kAllCommands = kRun | kTokenize | kLogits | kInfo | kBench;
+constexpr double kMaxInt = 2147483647;
+
+// clang-format off
+const OptionRow kOptions[] = {
+  // name, short, commands, target, value, low, high, default, help, group
+  {"predict", 'n', kRun, &Options::predict, "N", -1, kMaxInt, "-1", "stop after N tokens; -1: when the model ends (512 for raw prompts)", "Length"},
+  {"ctx-size", 'c', kModelCommands | kInfo, &Options::ctx_size, "N", 0, kMaxInt, "auto", "positions in the context; auto: what the model was trained for, if memory allows", "Length"},
+  {"ignore-eos", 0, kRun, &Options::ignore_eos, "", 0, 0, "off", "never draw an end-of-generation token", "Length"},
+  {"stop", 0, kRun, &Options::stops, "STR", 0, 0, "none", "end the answer before this text (repeatable)", "Length"},
+
+  {"file", 'f', kRun | kTokenize, &Options::files, "FILE", 0, 0, "none", "add a file to the prompt, - is standard input (repeatable)", "Prompt"},
+  {"no-stdin", 0, kRun, &Options::no_stdin, "", 0, 0, "off", "leave a pipe on standard input unread", "Prompt"},
+  {"system", 0, kRun, &Options::system, "STR", 0, 0, "none", "system text before the prompt", "Prompt"},
+  {"raw", 0, kRun, &Options::raw, "", 0, 0, "off", "the prompt as it is, without the model's chat template", "Prompt"},
+
+  {"temp", 0, kRun, &Options::temp, "T", 0, 100, "0.8", "temperature; 0 takes the likeliest token", "Sampling"},
+  {"top-k", 0, kRun, &Options::top_k, "K", 0, 1e9, "40", "keep the K likeliest tokens; 0 is off", "Sampling"},
+  {"top-p", 0, kRun, &Options::top_p, "P", 0, 1, "0.95", "keep the likeliest tokens that make up P; 1 is off", "Sampling"},
+  {"min-p", 0, kRun, &Options::min_p, "P", 0, 1, "0", "keep tokens at least P times as likely as the likeliest", "Sampling"},
+  {"repeat-penalty", 0, kRun, &Options::repeat_penalty, "X", 0.01, 100, "1", "divide the logits of recent tokens by X; 1 is off", "Sampling"},
+  {"repeat-last-n", 0, kRun, &Options::repeat_last_n, "N", 0, 1 << 20, "64", "how many tokens count as recent", "Sampling"},
+  {"frequency-penalty", 0, kRun, &Options::frequency_penalty, "X", -100, 100, "0", "lower a recent token's logit by X for each time it came", "Sampling"},
+  {"presence-penalty", 0, kRun, &Options::presence_penalty, "X", -100, 100, "0", "lower a recent token's logit by X", "Sampling"},
+  {"logit-bias", 0, kRun, &Options::logit_bias, "ID:B", 0, 0, "none", "add B to the logit of token ID (repeatable)", "Sampling"},
+  {"greedy", 0, kRun, &Options::greedy, "", 0, 0, "off", "temperature 0, all penalties off", "Sampling"},
+  {"seed", 's', kRun, &Options::seed, "N", -1, 9007199254740992.0, "42", "seed of the draws; -1 takes a random one", "Sampling"},
+  {"sampling", 0, kRun, &Options::sampling, "file|builtin", 0, 0, "file", "defaults from the model file's general.sampling keys, or the built-in ones", "Sampling"},
+
+  {"threads", 't', kModelCommands, &Options::threads, "N", 0, 1024, "auto", "threads; auto: affinity, cgroup quota and physical cores, the least", "Engine"},
+  {"batch-size", 0, kModelCommands, &Options::batch_size, "N", 1, 4096, "512", "tokens run at once in prefill; changes no bit of the result", "Engine"},
+  {"kv-type", 0, kModelCommands | kInfo, &Options::kv_type, "f32|f16|q8_0", 0, 0, "f16", "element type of the KV cache", "Engine"},
+  {"check-tensors", 0, kModelCommands | kInfo, &Options::check_tensors, "", 0, 0, "off", "read every weight once and refuse one that is not finite", "Engine"},
+
+  {"quiet", 'q', kModelCommands, &Options::quiet, "", 0, 0, "off", "no header, progress or summary; errors stay", "Output"},
+  {"json", 0, kRun | kTokenize | kInfo, &Options::json, "", 0, 0, "off", "one JSON object on stdout", "Output"},
+  {"color", 0, kRun | kInfo, &Options::color, "auto|on|off", 0, 0, "auto", "colours on a terminal (NO_COLOR is respected)", "Output"},
+  {"dump-graph", 0, kRun, &Options::dump_graph, "F.dot", 0, 0, "none", "write the graph that would run, for Graphviz, and exit", "Output"},
+  {"dump-graph-json", 0, kRun, &Options::dump_graph_json, "F.json", 0, 0, "none", "the same as JSON", "Output"},
+
+  {"ids", 0, kTokenize, &Options::ids, "", 0, 0, "off", "ids only, on one line", "Tokenize"},
+  {"no-special", 0, kTokenize, &Options::no_special, "", 0, 0, "off", "control tokens are neither parsed nor added", "Tokenize"},
+  {"decode", 0, kTokenize, &Options::decode, "", 0, 0, "off", "TEXT holds ids: print their text", "Tokenize"},
+
+  {"tokens", 0, kLogits, &Options::tokens, "IDS", 0, 0, "none", "ids to run, separated by commas", "Logits"},
+  {"all", 0, kLogits | kInfo, &Options::all, "", 0, 0, "off", "logits: every position; info: every key", "Logits"},
+  {"out", 0, kLogits, &Options::out, "FILE", 0, 0, "none", "write raw little-endian f32 [n][n_vocab]; - is stdout", "Logits"},
+  {"top", 0, kLogits, &Options::top, "N", 1, 1000, "10", "how many of the largest to list", "Logits"},
+
+  {"n-prompt", 'p', kBench, &Options::bench_prompt, "N", 0, 1 << 20, "512", "tokens of the prefill test; 0 leaves it out", "Bench"},
+  {"n-gen", 'n', kBench, &Options::bench_gen, "N", 0, 1 << 20, "128", "tokens of the decode test; 0 leaves it out", "Bench"},
+  {"repetitions", 'r', kBench, &Options::repetitions, "N", 1, 1000, "5", "repetitions of each test", "Bench"},
+  {"output", 'o', kBench, &Options::output_format, "md|csv|json", 0, 0, "md", "how the table is printed", "Bench"},
+};
+// clang-format on
+
+constexpr Alias kAliases[] = {
+    {"-m", "--model"},          {"-p", "--prompt"},        {"-sys", "--system"},
+    {"-ctk", "--kv-type"},      {"--n-ctx", "--ctx-size"}, {"--n-predict", "--predict"},
+    {"--no-template", "--raw"},
+};
+
+constexpr CommandRow kCommands[] = {
+    {"", kRun, "minfer MODEL [PROMPT] [options]", "answer one prompt", "model prompt"},
+    {"tokenize", kTokenize, "minfer tokenize MODEL [TEXT] [options]", "text to token ids and back",
+     "model prompt"},
+    {"logits", kLogits, "minfer logits MODEL --tokens 1,2,3 [options]", "the model's raw outputs",
+     "model"},
+    {"info", kInfo, "minfer info MODEL [options]", "what is in a model file", "model"},
+    {"bench", kBench, "minfer bench MODEL [options]", "speed of prefill and decode", "model"},
+};
+
+constexpr EnvSwitchRow kEnvSwitches[] = {
+    {"MINFER_ISA", "force an instruction set: scalar or avx2"},
+    {"MINFER_TIMING", "time of sampling and forward, a line a token"},
+    {"MINFER_OP_TIMING", "time by operation and type at the end, with GB/s and GFLOP/s"},
+    {"MINFER_GRAPH_TRACE", "split layout and operations, a line set a forward"},
+    {"MINFER_REBUILD_TRACE", "times of each graph build, and which parameter changed"},
+    {"MINFER_GRAPH_DUMP", "a folder for logits and KV of each step"},
+    {"MINFER_NO_FUSE_QKV", "run the query, key and value projections unfused"},
+    {"MINFER_NO_FUSE_FFN", "run the feed-forward projections unfused"},
+};
+
+std::string env_text(const char* name) {
+  const char* value = std::getenv(name);
+  if (value == nullptr || std::string_view(value) == "0") return {};
+  return value;
+}
+
+}  // namespace
+
+std::span<const OptionRow> option_table() { return kOptions; }
+std::span<const Alias> alias_table() { return kAliases; }
+std::span<const CommandRow> command_table() { return kCommands; }
+std::span<const EnvSwitchRow> env_switch_table() { return kEnvSwitches; }
+
+EnvSwitches read_env_switches() {
+  EnvSwitches env;
+  env.timing = !env_text("MINFER_TIMING").empty();
+  env.op_timing = !env_text("MINFER_OP_TIMING").empty();
+  env.graph_trace = !env_text("MINFER_GRAPH_TRACE").empty();
+  env.rebuild_trace = !env_text("MINFER_REBUILD_TRACE").empty();
+  env.graph_dump = env_text("MINFER_GRAPH_DUMP");
+  env.no_fuse_qkv = !env_text("MINFER_NO_FUSE_QKV").empty();
+  env.no_fuse_ffn = !env_text("MINFER_NO_FUSE_FFN").empty();
+  env.isa = env_text("MINFER_ISA");
+  return env;
+}
+
+}  // namespace minfer::app

@@ -1,0 +1,141 @@
+// Options: every setting of the command line, in one struct, and the one table that describes them.
+//
+// Owns: the table. The parser, --help, the configuration file, the environment (MINFER_ARG_NAME)
+// and docs/options.md are all made from it.
+// Thread-safety: values and constants.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+namespace minfer::app {
+
+/// The commands, as bits: an option says where it holds.
+enum CommandBit : std::uint32_t {
+  kRun = 1,  // minfer MODEL [PROMPT]
+  kTokenize = 2,
+  kLogits = 4,
+  kInfo = 8,
+  kBench = 16,
+};
+
+struct Options {
+  // what to run
+  std::string model;
+  std::string prompt;  // PROMPT of run, TEXT of tokenize
+  bool has_prompt = false;
+  std::vector<std::string> files;
+  bool no_stdin = false;
+
+  // how much
+  std::int32_t predict = -1;
+  std::int32_t ctx_size = 0;
+  std::int32_t threads = 0;
+  std::int32_t batch_size = 512;
+  std::string kv_type = "f16";
+  bool check_tensors = false;
+
+  // sampling
+  std::int64_t seed = 42;
+  float temp = 0.8F;
+  std::int32_t top_k = 40;
+  float top_p = 0.95F;
+  float min_p = 0.0F;
+  float repeat_penalty = 1.0F;
+  std::int32_t repeat_last_n = 64;
+  float frequency_penalty = 0.0F;
+  float presence_penalty = 0.0F;
+  std::vector<std::string> logit_bias;
+  bool greedy = false;
+  bool ignore_eos = false;
+  std::string sampling = "file";
+  std::vector<std::string> stops;
+
+  // prompt
+  std::string system;
+  bool raw = false;
+
+  // output
+  std::string color = "auto";
+  bool quiet = false;
+  bool json = false;
+  std::string dump_graph;
+  std::string dump_graph_json;
+
+  // tokenize
+  bool ids = false;
+  bool no_special = false;
+  bool decode = false;
+
+  // logits
+  std::string tokens;
+  bool all = false;  // logits: every position; info: every key
+  std::string out;
+  std::int32_t top = 10;
+
+  // bench
+  std::int32_t bench_prompt = 512;
+  std::int32_t bench_gen = 128;
+  std::int32_t repetitions = 5;
+  std::string output_format = "md";
+};
+
+/// Where an option's value goes; its type decides how the text is read.
+using Target =
+    std::variant<bool Options::*, std::int32_t Options::*, std::int64_t Options::*,
+                 float Options::*, std::string Options::*, std::vector<std::string> Options::*>;
+
+struct OptionRow {
+  std::string_view name;   // "temp", without dashes
+  char short_name;         // 'n' or 0
+  std::uint32_t commands;  // CommandBit set
+  Target target;
+  std::string_view value;  // "N", "FILE"; a choice list "auto|on|off"; empty for a switch
+  double low, high;        // numbers: the allowed range
+  std::string_view default_text;
+  std::string_view help;
+  std::string_view group;
+};
+
+std::span<const OptionRow> option_table();
+
+/// Another spelling of an option or command (peers' habits, names of earlier versions).
+struct Alias {
+  std::string_view spelling;  // "-ctk"
+  std::string_view means;     // "--kv-type"
+};
+std::span<const Alias> alias_table();
+
+struct CommandRow {
+  std::string_view name;  // "bench"; empty: run
+  CommandBit bit;
+  std::string_view usage;  // "minfer bench MODEL"
+  std::string_view help;
+  std::string_view positionals;  // "MODEL PROMPT": names in order, all optional for the parser
+};
+std::span<const CommandRow> command_table();
+
+/// Environment switches, read once: empty and "0" are off.
+struct EnvSwitches {
+  bool timing = false;         // MINFER_TIMING
+  bool op_timing = false;      // MINFER_OP_TIMING
+  bool graph_trace = false;    // MINFER_GRAPH_TRACE
+  bool rebuild_trace = false;  // MINFER_REBUILD_TRACE
+  std::string graph_dump;      // MINFER_GRAPH_DUMP
+  bool no_fuse_qkv = false;    // MINFER_NO_FUSE_QKV
+  bool no_fuse_ffn = false;    // MINFER_NO_FUSE_FFN
+  std::string isa;             // MINFER_ISA
+};
+EnvSwitches read_env_switches();
+
+struct EnvSwitchRow {
+  std::string_view name;
+  std::string_view help;
+};
+std::span<const EnvSwitchRow> env_switch_table();
+
+}  // namespace minfer::app

@@ -1,0 +1,16 @@
+// Where a prompt comes from: the argument, -f files, a pipe on standard input.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "base/status.h"
+#include "options.h"
+
+namespace minfer::app {
+
+/// The argument, then each file, then the pipe, with a blank line between them; nothing when there
+/// is none of them. A pipe is read unless --no-stdin, or `-f -` has read it.
+Result<std::optional<std::string>> read_prompt(const Options& options);
+
+}  // namespace minfer::app

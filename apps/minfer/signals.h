@@ -1,0 +1,35 @@
+// Ctrl+C and SIGTERM: the first asks the running forward to stop, the second ends at once.
+//
+// Owns: the process's handlers of SIGINT and SIGTERM. A handler has no context argument, so the
+// flag and the pointer it uses are the one piece of global state of the program.
+#pragma once
+
+#include <atomic>
+#include <functional>
+
+namespace minfer::engine {
+class Session;
+}
+
+namespace minfer::app {
+
+/// Installs the handlers and ignores SIGPIPE. Until a StopTarget lives, a signal ends the process
+/// at once with 128 + its number: while loading there is nothing to save.
+void install_signal_handlers();
+
+/// The signal that arrived, or 0.
+int received_signal();
+
+/// True once a signal asked to stop.
+const std::atomic<bool>& stop_flag();
+
+/// While it lives, a signal cancels this session's forward instead of ending the process.
+class StopTarget {
+ public:
+  explicit StopTarget(engine::Session& session);
+  ~StopTarget();
+  StopTarget(const StopTarget&) = delete;
+  StopTarget& operator=(const StopTarget&) = delete;
+};
+
+}  // namespace minfer::app

@@ -1,0 +1,117 @@
+#include "terminal.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <utility>
+
+namespace minfer::app {
+namespace {
+
+double now_seconds() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+/// 0, or the errno of the write that failed.
+int write_all(int fd, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t n = ::write(fd, bytes.data(), bytes.size());
+    if (n < 0) {
+      if (errno == EINTR) continue;
+      return errno;
+    }
+    bytes.remove_prefix(static_cast<std::size_t>(n));
+  }
+  return 0;
+}
+
+}  // namespace
+
+bool is_terminal(int fd) { return ::isatty(fd) == 1; }
+
+std::string visible_controls(std::string_view text) {
+  std::string result;
+  result.reserve(text.size());
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const auto byte = static_cast<unsigned char>(text[i]);
+    const auto next = i + 1 < text.size() ? static_cast<unsigned char>(text[i + 1]) : 0U;
+    if (byte < 0x20 && byte != '\n' && byte != '\t') {
+      result += "\xE2\x90";  // U+2400 and on: pictures of the controls
+      result += static_cast<char>(0x80 + byte);
+    } else if (byte == 0x7F) {
+      result += "\xE2\x90\xA1";
+    } else if (byte == 0xC2 && next >= 0x80 && next < 0xA0) {
+      result += "\xEF\xBF\xBD";  // C1 controls have no pictures
+      ++i;
+    } else {
+      result += text[i];
+    }
+  }
+  return result;
+}
+
+Output::Output() : terminal_(is_terminal(STDOUT_FILENO)) {}
+
+bool Output::write(std::string_view text) {
+  if (!status_.ok()) return false;
+  const int error =
+      terminal_ ? write_all(STDOUT_FILENO, visible_controls(text)) : write_all(STDOUT_FILENO, text);
+  if (error != 0) {
+    status_ = io_error(fmt::format("cannot write to stdout: {}",
+                                   error == EPIPE ? "the reader is gone" : std::strerror(error)));
+  }
+  return error == 0;
+}
+
+void print_error(std::string_view text) { print_note(fmt::format("minfer: {}\n", text)); }
+
+void print_note(std::string_view text) {
+  // A failing stderr leaves nobody to tell.
+  static_cast<void>(is_terminal(STDERR_FILENO) ? write_all(STDERR_FILENO, visible_controls(text))
+                                               : write_all(STDERR_FILENO, text));
+}
+
+ProgressBar::ProgressBar(std::string label, bool enabled)
+    : label_(std::move(label)),
+      enabled_(enabled && is_terminal(STDERR_FILENO)),
+      start_seconds_(now_seconds()) {}
+
+ProgressBar::~ProgressBar() {
+  // Escape sequences of our own: erase the line that the bar took.
+  if (drawn_) static_cast<void>(write_all(STDERR_FILENO, "\r\x1b[2K"));
+}
+
+void ProgressBar::update(double share) {
+  constexpr double kQuietSeconds = 0.3;
+  constexpr int kWidth = 30;
+  const int percent = static_cast<int>(share * 100);
+  if (!enabled_ || percent == last_percent_ || now_seconds() - start_seconds_ < kQuietSeconds) {
+    return;
+  }
+  last_percent_ = percent;
+  drawn_ = true;
+  const int filled = percent * kWidth / 100;
+  const std::string bar = std::string(static_cast<std::size_t>(filled), '#') +
+                          std::string(static_cast<std::size_t>(kWidth - filled), '.');
+  static_cast<void>(
+      write_all(STDERR_FILENO, fmt::format("\r{} [{}] {:3d}%", label_, bar, percent)));
+}
+
+Status write_file_whole(const std::string& path, std::string_view bytes) {
+  const std::string temporary = path + ".part";
+  const int fd = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  if (fd < 0) return io_error(fmt::format("cannot write {}: {}", path, std::strerror(errno)));
+  int error = write_all(fd, bytes);
+  if (::close(fd) != 0 && error == 0) error = errno;
+  if (error == 0 && ::rename(temporary.c_str(), path.c_str()) != 0) error = errno;
+  if (error == 0) return ok_status();
+  ::unlink(temporary.c_str());
+  return io_error(fmt::format("cannot write {}: {}", path, std::strerror(error)));
+}
+
+}  // namespace minfer::app

@@ -1,0 +1,199 @@
+// The command line, the environment and the configuration file, without a model.
+#include "parse.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <fstream>
+#include <sstream>
+
+#include "help.h"
+
+namespace minfer::app {
+namespace {
+
+Result<Invocation> parse(std::vector<std::string> arguments, Surroundings surroundings = {}) {
+  return parse_command_line(arguments, surroundings);
+}
+
+std::string error_of(std::vector<std::string> arguments, Surroundings surroundings = {}) {
+  const auto result = parse(std::move(arguments), surroundings);
+  if (result.ok()) return "(accepted)";
+  EXPECT_EQ(result.status().code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(result.status().message().find('\n'), std::string::npos);
+  return result.status().message();
+}
+
+/// A configuration file that goes when the test ends.
+class ConfigFile {
+ public:
+  explicit ConfigFile(const std::string& text) : path_(testing::TempDir() + "minfer_config.toml") {
+    std::ofstream(path_) << text;
+  }
+  ~ConfigFile() { std::remove(path_.c_str()); }
+  [[nodiscard]] Surroundings surroundings() const {
+    Surroundings s;
+    s.config_path = path_;
+    return s;
+  }
+
+ private:
+  std::string path_;
+};
+
+TEST(Parse, model_prompt_and_options_in_any_order) {
+  const auto invocation = parse({"--temp", "0.5", "m.gguf", "-n", "10", "Hello there", "-t3"});
+  ASSERT_TRUE(invocation.ok()) << invocation.status().message();
+  EXPECT_EQ(invocation->command, kRun);
+  EXPECT_EQ(invocation->options.model, "m.gguf");
+  EXPECT_EQ(invocation->options.prompt, "Hello there");
+  EXPECT_TRUE(invocation->options.has_prompt);
+  EXPECT_EQ(invocation->options.predict, 10);
+  EXPECT_EQ(invocation->options.threads, 3);
+  EXPECT_FLOAT_EQ(invocation->options.temp, 0.5F);
+  EXPECT_TRUE(invocation->was_given("temp"));
+  EXPECT_FALSE(invocation->was_given("top-k"));
+}
+
+TEST(Parse, defaults_are_those_that_help_shows) {
+  const Options defaults;
+  for (const OptionRow& row : option_table()) {
+    const std::string shown(row.default_text);
+    if (shown == "auto" || shown == "none" || shown == "off") continue;
+    std::ostringstream actual;
+    std::visit(
+        [&](auto member) {
+          if constexpr (!std::is_same_v<decltype(member), std::vector<std::string> Options::*>) {
+            actual << defaults.*member;
+          }
+        },
+        row.target);
+    EXPECT_EQ(actual.str(), shown) << row.name;
+  }
+}
+
+TEST(Parse, negative_numbers_are_values) {
+  const auto invocation = parse({"m", "x", "-n", "-1", "--seed", "-1"});
+  ASSERT_TRUE(invocation.ok()) << invocation.status().message();
+  EXPECT_EQ(invocation->options.predict, -1);
+  EXPECT_EQ(invocation->options.seed, -1);
+}
+
+TEST(Parse, two_dashes_end_the_options) {
+  const auto invocation = parse({"--greedy", "--", "-odd.gguf", "--temp"});
+  ASSERT_TRUE(invocation.ok()) << invocation.status().message();
+  EXPECT_EQ(invocation->options.model, "-odd.gguf");
+  EXPECT_EQ(invocation->options.prompt, "--temp");
+}
+
+TEST(Parse, commands_have_their_own_options) {
+  const auto bench = parse({"bench", "m.gguf", "-p", "64", "-n", "8", "-o", "json"});
+  ASSERT_TRUE(bench.ok()) << bench.status().message();
+  EXPECT_EQ(bench->command, kBench);
+  EXPECT_EQ(bench->options.bench_prompt, 64);
+  EXPECT_EQ(bench->options.bench_gen, 8);
+  EXPECT_NE(error_of({"bench", "m.gguf", "--temp", "1"}).find("--temp"), std::string::npos);
+  EXPECT_NE(error_of({"bench", "m.gguf", "hello"}).find("too many"), std::string::npos);
+}
+
+TEST(Parse, peers_spellings_work) {
+  const auto invocation =
+      parse({"-m", "m.gguf", "-p", "Hi", "-ctk", "q8_0", "--n-ctx=512", "-sys", "Be brief"});
+  ASSERT_TRUE(invocation.ok()) << invocation.status().message();
+  EXPECT_EQ(invocation->options.model, "m.gguf");
+  EXPECT_EQ(invocation->options.prompt, "Hi");
+  EXPECT_EQ(invocation->options.kv_type, "q8_0");
+  EXPECT_EQ(invocation->options.ctx_size, 512);
+  EXPECT_EQ(invocation->options.system, "Be brief");
+  EXPECT_NE(error_of({"m", "x", "-t", "0.7"}).find("temperature is --temp"), std::string::npos);
+}
+
+TEST(Parse, errors_say_what_and_what_to_do) {
+  EXPECT_NE(error_of({"m", "x", "--tmep", "1"}).find("did you mean --temp?"), std::string::npos);
+  EXPECT_NE(error_of({"m", "x", "--temp", "hot"}).find("from 0 to 100"), std::string::npos);
+  EXPECT_NE(error_of({"m", "x", "--temp", "nan"}).find("from 0 to 100"), std::string::npos);
+  EXPECT_NE(error_of({"m", "x", "--top-p", "1.5"}).find("from 0 to 1"), std::string::npos);
+  EXPECT_NE(error_of({"m", "x", "-n", "2.5"}).find("whole number"), std::string::npos);
+  EXPECT_NE(error_of({"m", "x", "-n", "-2"}).find("from -1"), std::string::npos);
+  EXPECT_NE(error_of({"m", "x", "-n", "99999999999"}).find("--predict"), std::string::npos);
+  EXPECT_NE(error_of({"m", "x", "-n"}).find("needs a value"), std::string::npos);
+  EXPECT_NE(error_of({"m", "x", "--kv-type", "q3"}).find("f32|f16|q8_0"), std::string::npos);
+  EXPECT_NE(error_of({"m", "x", "--batch-size", "0"}).find("from 1"), std::string::npos);
+  EXPECT_NE(error_of({"m", "x", "y"}).find("quotes"), std::string::npos);
+}
+
+TEST(Parse, repeated_options_collect_or_the_last_wins) {
+  const auto invocation = parse({"m", "x", "--stop", "a", "--stop", "b c", "-n", "1", "-n", "2"});
+  ASSERT_TRUE(invocation.ok()) << invocation.status().message();
+  EXPECT_EQ(invocation->options.stops, (std::vector<std::string>{"a", "b c"}));
+  EXPECT_EQ(invocation->options.predict, 2);
+}
+
+TEST(Parse, configuration_levels_and_their_order) {
+  const ConfigFile config(
+      "temp = 0.1\ntop-k = 7\nquiet = true\n[run]\ntop-k = 8\n[bench]\nn-gen = 5\n"
+      "[model.\"m.gguf\"]\nmin-p = 0.25\n[model.other]\nmin-p = 0.5\n");
+  Surroundings surroundings = config.surroundings();
+  const auto run = parse({"dir/m.gguf", "x"}, surroundings);
+  ASSERT_TRUE(run.ok()) << run.status().message();
+  EXPECT_FLOAT_EQ(run->options.temp, 0.1F);
+  EXPECT_EQ(run->options.top_k, 8);
+  EXPECT_FLOAT_EQ(run->options.min_p, 0.25F);
+  EXPECT_TRUE(run->options.quiet);
+  EXPECT_TRUE(run->was_given("temp"));
+  EXPECT_EQ(parse({"bench", "m.gguf"}, surroundings)->options.bench_gen, 5);
+  EXPECT_FLOAT_EQ(parse({"m.gguf", "x", "--temp", "2"}, surroundings)->options.temp, 2.0F);
+  surroundings.getenv = [](const char* name) -> const char* {
+    return std::string_view(name) == "MINFER_ARG_TEMP" ? "1.25" : nullptr;
+  };
+  EXPECT_FLOAT_EQ(parse({"m.gguf", "x"}, surroundings)->options.temp, 1.25F);
+  EXPECT_FLOAT_EQ(parse({"m.gguf", "x", "--temp", "2"}, surroundings)->options.temp, 2.0F);
+}
+
+TEST(Parse, configuration_errors_name_file_and_option) {
+  const ConfigFile unknown("tmep = 1\n");
+  const std::string message = error_of({"m", "x"}, unknown.surroundings());
+  EXPECT_NE(message.find("minfer_config.toml"), std::string::npos);
+  EXPECT_NE(message.find("did you mean --temp?"), std::string::npos);
+  const ConfigFile range("temp = 1000\n");
+  EXPECT_NE(error_of({"m", "x"}, range.surroundings()).find("from 0 to 100"), std::string::npos);
+}
+
+TEST(Parse, environment_errors_name_the_variable) {
+  Surroundings surroundings;
+  surroundings.getenv = [](const char* name) -> const char* {
+    return std::string_view(name) == "MINFER_ARG_TOP_K" ? "many" : nullptr;
+  };
+  EXPECT_NE(error_of({"m", "x"}, surroundings).find("MINFER_ARG_TOP_K"), std::string::npos);
+}
+
+TEST(Help, every_option_of_a_command_is_shown) {
+  for (const CommandRow& command : command_table()) {
+    std::set<std::string> shown;
+    std::istringstream lines(help_text(command.bit));
+    for (std::string line; std::getline(lines, line);) {
+      const std::size_t name = line.find("--");
+      if (line.starts_with("  -") || line.starts_with("      --")) {
+        shown.insert(line.substr(name, line.find_first_of(" \n", name) - name));
+      }
+    }
+    std::set<std::string> expected;
+    if (command.bit == kRun) expected = {"--help", "--version"};
+    for (const OptionRow& row : option_table()) {
+      if ((row.commands & command.bit) != 0) expected.insert("--" + std::string(row.name));
+    }
+    EXPECT_EQ(shown, expected) << command.usage;
+  }
+}
+
+TEST(Help, options_page_equals_the_table) {
+  const char* root = std::getenv("MINFER_SOURCE_DIR");
+  ASSERT_NE(root, nullptr);
+  std::ifstream file(std::string(root) + "/docs/options.md");
+  std::stringstream text;
+  text << file.rdbuf();
+  EXPECT_EQ(text.str(), options_markdown()) << "run `make docs`";
+}
+
+}  // namespace
+}  // namespace minfer::app
