@@ -35,7 +35,7 @@ struct KvStoreOptions {
   std::int32_t pages_per_group = 0;
   /// Bytes of recurrent state a sequence needs, and where each slot starts in it.
   std::uint64_t state_bytes = 0;
-  std::vector<std::uint64_t> slot_offset;
+  std::vector<std::uint64_t> slot_offset = {};
   std::int32_t max_checkpoints = 0;
   /// Fills pages with NaN when they are handed out and when they are freed.
   bool poison = kDebugBuild;

@@ -19,7 +19,7 @@ namespace minfer::plan {
 struct Step {
   std::int32_t n_tokens = 0;
   std::int32_t n_out = 0;
-  backend::KvAccess kv;
+  backend::KvAccess kv = {};
   const std::atomic<bool>* cancel = nullptr;
 };
 

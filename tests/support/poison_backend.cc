@@ -5,7 +5,7 @@
 #include <cstring>
 #include <utility>
 
-namespace minfer::test {
+namespace minfer::tests {
 namespace {
 
 // Not a canonical address, so following it on the host faults.
@@ -250,4 +250,4 @@ Status PoisonBackend::read_kv_row(const backend::KvLayer& layer, backend::KvForm
   return ok_status();
 }
 
-}  // namespace minfer::test
+}  // namespace minfer::tests

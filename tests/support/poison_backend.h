@@ -21,7 +21,7 @@
 #include "backend/backend.h"
 #include "tests/support/scalar_ops.h"
 
-namespace minfer::test {
+namespace minfer::tests {
 
 class PoisonBackend : public backend::Backend {
  public:
@@ -99,4 +99,4 @@ class PoisonBackend : public backend::Backend {
   std::thread worker_;
 };
 
-}  // namespace minfer::test
+}  // namespace minfer::tests

@@ -3,7 +3,7 @@
 #include <cstring>
 #include <utility>
 
-namespace minfer::test {
+namespace minfer::tests {
 namespace {
 
 class HostBuffer : public backend::Buffer {
@@ -87,4 +87,4 @@ Status ReferenceBackend::read_kv_row(const backend::KvLayer& layer, backend::KvF
   return ok_status();
 }
 
-}  // namespace minfer::test
+}  // namespace minfer::tests

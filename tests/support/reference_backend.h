@@ -9,7 +9,7 @@
 #include "backend/backend.h"
 #include "tests/support/scalar_ops.h"
 
-namespace minfer::test {
+namespace minfer::tests {
 
 class ReferenceBackend : public backend::Backend {
  public:
@@ -46,4 +46,4 @@ class ReferenceBackend : public backend::Backend {
                      std::int32_t row, std::span<float> k, std::span<float> v) const override;
 };
 
-}  // namespace minfer::test
+}  // namespace minfer::tests

@@ -12,7 +12,7 @@
 #include "cpu/kernels/math/functions.h"
 #include "ir/op.h"
 
-namespace minfer::test {
+namespace minfer::tests {
 namespace {
 
 using ir::OpKind;
@@ -461,4 +461,4 @@ Result<std::unique_ptr<ScalarWeights>> scalar_weights(
   return weights;
 }
 
-}  // namespace minfer::test
+}  // namespace minfer::tests

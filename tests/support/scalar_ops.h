@@ -13,7 +13,7 @@
 #include "backend/backend.h"
 #include "ir/graph.h"
 
-namespace minfer::test {
+namespace minfer::tests {
 
 /// Decoded weights, by index of the weight table.
 class ScalarWeights : public backend::Weights {
@@ -48,4 +48,4 @@ void scalar_read_kv_row(const backend::KvLayer& layer, backend::KvFormat format,
 Result<std::unique_ptr<ScalarWeights>> scalar_weights(
     std::span<const backend::WeightSource> sources);
 
-}  // namespace minfer::test
+}  // namespace minfer::tests

@@ -4,7 +4,7 @@
 #include <random>
 #include <string_view>
 
-namespace minfer::test {
+namespace minfer::tests {
 namespace {
 
 constexpr float kEps = 1e-5F;
@@ -12,7 +12,7 @@ constexpr float kDecay = 0.75F;
 
 }  // namespace
 
-TinyModel::TinyModel(TinyOptions options) : options_(std::move(options)) {
+TinyTransformer::TinyTransformer(TinyOptions options) : options_(std::move(options)) {
   std::mt19937 random(options_.seed);
   const auto add = [&](const char* label, std::int32_t layer, Shape shape) {
     Weight weight{.label = label, .layer = layer, .shape = shape, .values = {}};
@@ -39,7 +39,7 @@ TinyModel::TinyModel(TinyOptions options) : options_(std::move(options)) {
   add("output", -1, {kVocab, kEmbd});
 }
 
-std::vector<backend::WeightSource> TinyModel::sources() const {
+std::vector<backend::WeightSource> TinyTransformer::sources() const {
   std::vector<backend::WeightSource> sources;
   for (const Weight& weight : weights_) {
     sources.push_back({.view = {.data = reinterpret_cast<const std::byte*>(weight.values.data()),
@@ -51,8 +51,8 @@ std::vector<backend::WeightSource> TinyModel::sources() const {
   return sources;
 }
 
-backend::KvGeometry TinyModel::geometry(const backend::Backend& backend,
-                                        backend::KvFormat format) const {
+backend::KvGeometry TinyTransformer::geometry(const backend::Backend& backend,
+                                              backend::KvFormat format) const {
   std::vector<plan::KvLayerShape> layers;
   for (std::int32_t window : options_.windows) {
     layers.push_back(
@@ -62,12 +62,12 @@ backend::KvGeometry TinyModel::geometry(const backend::Backend& backend,
   return std::move(geometry).value();
 }
 
-std::uint64_t TinyModel::state_bytes() const {
+std::uint64_t TinyTransformer::state_bytes() const {
   if (!options_.recurrent) return 0;
   return static_cast<std::uint64_t>(n_layers()) * kEmbd * sizeof(float);
 }
 
-std::vector<std::uint64_t> TinyModel::slot_offset() const {
+std::vector<std::uint64_t> TinyTransformer::slot_offset() const {
   std::vector<std::uint64_t> offsets;
   for (std::int32_t layer = 0; layer < n_layers(); ++layer) {
     offsets.push_back(static_cast<std::uint64_t>(layer) * kEmbd * sizeof(float));
@@ -75,7 +75,7 @@ std::vector<std::uint64_t> TinyModel::slot_offset() const {
   return offsets;
 }
 
-std::int32_t TinyModel::find(std::string_view label, std::int32_t layer) const {
+std::int32_t TinyTransformer::find(std::string_view label, std::int32_t layer) const {
   const auto found = std::find_if(weights_.begin(), weights_.end(), [&](const Weight& weight) {
     return weight.label == label && weight.layer == layer;
   });
@@ -84,9 +84,9 @@ std::int32_t TinyModel::find(std::string_view label, std::int32_t layer) const {
 }
 
 /// Writes one graph.
-class TinyModel::Writer {
+class TinyTransformer::Writer {
  public:
-  Writer(const TinyModel& model, const plan::GraphParams& params) : m_(model), p_(params) {}
+  Writer(const TinyTransformer& model, const plan::GraphParams& params) : m_(model), p_(params) {}
 
   Result<ir::Graph> write() {
     using ir::InputKind;
@@ -176,7 +176,7 @@ class TinyModel::Writer {
     return b_.add(b_.mat_mul(attended, weight("attn_output", layer), "attn_out"), x, "attn_add");
   }
 
-  const TinyModel& m_;
+  const TinyTransformer& m_;
   const plan::GraphParams& p_;
   ir::Builder b_;
   ir::ValueId positions_ = ir::kNoValue;
@@ -185,8 +185,8 @@ class TinyModel::Writer {
   std::vector<std::pair<std::int32_t, ir::KvInputs>> kv_;
 };
 
-Result<ir::Graph> TinyModel::build(const plan::GraphParams& params) const {
+Result<ir::Graph> TinyTransformer::build(const plan::GraphParams& params) const {
   return Writer(*this, params).write();
 }
 
-}  // namespace minfer::test
+}  // namespace minfer::tests

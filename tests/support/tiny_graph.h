@@ -1,5 +1,6 @@
-// TinyModel: a transformer small enough to run by scalar loops, written with ir::Builder by hand:
-// embed -> (norm -> q, k, v -> RoPE -> KV -> attention -> + -> (scan ->) norm -> ffn -> +)* -> norm
+// TinyTransformer: a transformer small enough to run by scalar loops, written with ir::Builder by
+// hand: embed -> (norm -> q, k, v -> RoPE -> KV -> attention -> + -> (scan ->) norm -> ffn -> +)*
+// -> norm
 // -> head. Sizes are no multiple of any tile; weights are random and F32.
 //
 // Invariants: the graph is a function of GraphParams and the options alone.
@@ -14,7 +15,7 @@
 #include "plan/graph_params.h"
 #include "plan/kv_geometry.h"
 
-namespace minfer::test {
+namespace minfer::tests {
 
 struct TinyOptions {
   std::vector<std::int32_t> windows = {0, 0};  // of each layer; 0: sees all
@@ -24,7 +25,7 @@ struct TinyOptions {
   std::uint32_t seed = 7;
 };
 
-class TinyModel {
+class TinyTransformer {
  public:
   static constexpr std::int32_t kEmbd = 20;
   static constexpr std::int32_t kHeads = 3;
@@ -33,7 +34,7 @@ class TinyModel {
   static constexpr std::int32_t kFf = 34;
   static constexpr std::int32_t kVocab = 37;
 
-  explicit TinyModel(TinyOptions options = {});
+  explicit TinyTransformer(TinyOptions options = {});
 
   [[nodiscard]] const TinyOptions& options() const { return options_; }
   [[nodiscard]] std::int32_t n_layers() const {
@@ -61,4 +62,4 @@ class TinyModel {
   std::vector<Weight> weights_;
 };
 
-}  // namespace minfer::test
+}  // namespace minfer::tests
