@@ -96,7 +96,9 @@ TEST_P(Real, divergence_and_top_one_are_those_of_the_peer) {
   if (!std::filesystem::exists(path)) GTEST_SKIP() << "no model at " << path;
   const std::vector<Case> cases = read_cases(read_text(golden));
   ASSERT_EQ(cases.size(), model.limits.size());
-  auto runner = Runner::create(path.string(), 256);
+  auto cpu = make_cpu();
+  ASSERT_TRUE(cpu.ok()) << cpu.status().message();
+  auto runner = Runner::create(path.string(), 256, std::move(cpu).value());
   ASSERT_TRUE(runner.ok()) << runner.status().message();
   for (std::size_t i = 0; i < cases.size(); ++i) {
     const Case& c = cases[i];

@@ -1,15 +1,25 @@
 #include "tests/golden/runner.h"
 
 #include <algorithm>
+#include <cstdlib>
 
-#include "tests/support/reference_backend.h"
+#include "cpu/cpu_backend.h"
 
 namespace minfer::tests {
 
-Result<Runner> Runner::create(const std::string& path, std::int32_t n_ctx) {
+Result<std::unique_ptr<backend::Backend>> make_cpu() {
+  const char* forced = std::getenv("MINFER_ISA");
+  cpu::CpuOptions options;
+  options.n_threads = 2;
+  MINFER_ASSIGN_OR_RETURN(options.isa, cpu::choose_isa(forced != nullptr ? forced : ""));
+  return cpu::make_cpu_backend(options);
+}
+
+Result<Runner> Runner::create(const std::string& path, std::int32_t n_ctx,
+                              std::unique_ptr<backend::Backend> backend) {
   MINFER_ASSIGN_OR_RETURN(auto model, model::Model::load(path, {}));
   engine::BackendList backends;
-  backends.push_back(std::make_unique<ReferenceBackend>());
+  backends.push_back(std::move(backend));
   Runner runner;
   MINFER_ASSIGN_OR_RETURN(runner.engine_,
                           engine::Engine::create(std::move(model), std::move(backends)));
