@@ -17,6 +17,7 @@ namespace {
 constexpr int kLanes = 16;
 constexpr int kWeightRows = 2;  // of a register block
 constexpr int kXRows = 3;
+constexpr std::int64_t kPrefetchBytes = 8192;
 constexpr std::int64_t kCacheBytes = 512 * 1024;  // of x that should stay in the L2 cache
 
 // A type: Stored, and 8 of them widened.
@@ -96,7 +97,15 @@ void block(const MatMulArgs& args, const std::byte* matrix, std::int64_t column,
     for (int c = 0; c < C; ++c) acc[r][c][0] = acc[r][c][1] = _mm256_setzero_ps();
   }
   std::int64_t k = 0;
-  for (; k + kLanes <= n; k += kLanes) add_step<Type, R, C>(w, x, k, acc);
+  for (; k + kLanes <= n; k += kLanes) {
+    if constexpr (C == 1) {  // bound by memory
+      MINFER_UNROLL
+      for (int r = 0; r < R; ++r) {
+        _mm_prefetch(reinterpret_cast<const char*>(w[r] + k) + kPrefetchBytes, _MM_HINT_T0);
+      }
+    }
+    add_step<Type, R, C>(w, x, k, acc);
+  }
   if (k < n) {
     Stored w_tail[R][kLanes] = {};
     float x_tail[C][kLanes] = {};

@@ -10,7 +10,7 @@ namespace minfer::cpu {
 namespace {
 
 constexpr std::int64_t kMostFusedRows = 3;     // beyond, a panel pays
-constexpr std::int64_t kPrefetchBytes = 1536;  // how far ahead of a fused kernel memory is asked
+constexpr std::int64_t kPrefetchBytes = 8192;  // how far ahead memory is asked for weights
 constexpr std::int64_t kPanelBlocks = 32;
 constexpr std::int64_t kCacheBytes = 512 * 1024;  // of x that should stay in the L2 cache
 
@@ -42,6 +42,16 @@ MINFER_INLINE __m256 load_lanes(const float* from, std::int64_t n_lanes) {
   return _mm256_load_ps(lanes);
 }
 
+/// Asks for what lies kPrefetchBytes after `part`, in the order of memory.
+template <class Part>
+MINFER_INLINE void prefetch_ahead(const Part& part) {
+  const char* ahead = reinterpret_cast<const char*>(&part) + kPrefetchBytes;
+  MINFER_UNROLL
+  for (std::size_t line = 0; line < (sizeof(Part) + 63) / 64; ++line) {
+    _mm_prefetch(ahead + 64 * line, _MM_HINT_T0);
+  }
+}
+
 template <class Type>
 struct FusedWeights {
   const typename Type::Tile* tile;
@@ -64,11 +74,7 @@ void fused_tile(const MatMulArgs& args, const std::byte* data, std::int64_t tile
   for (std::int64_t b = 0; b < n_blocks; ++b, ++tile) {
     for (int j = 0; j < Type::kSubs; ++j) {
       const FusedWeights<Type> weights[1] = {{tile, &Type::sub(*tile, j)}};
-      const char* ahead = reinterpret_cast<const char*>(weights[0].part) + kPrefetchBytes;
-      MINFER_UNROLL
-      for (int line = 0; line < static_cast<int>((sizeof(typename Type::Sub) + 63) / 64); ++line) {
-        _mm_prefetch(ahead + 64 * line, _MM_HINT_T0);
-      }
+      prefetch_ahead(*weights[0].part);
       add_block<Type::kSums>(weights, a, acc);
       for (int c = 0; c < C; ++c) ++a[c];
     }
@@ -114,6 +120,7 @@ void unpack(const std::byte* data, std::int64_t first, std::int64_t n, PanelBloc
   for (std::int64_t b = first; b < first + n; ++b, ++to) {
     const auto& tile = tiles[b / Type::kSubs];
     const auto& sub = Type::sub(tile, static_cast<int>(b % Type::kSubs));
+    prefetch_ahead(sub);
     MINFER_UNROLL
     for (int s = 0; s < 8; ++s) to->code[s] = Type::codes(sub, s);
     to->d = Type::scale(tile, sub);
