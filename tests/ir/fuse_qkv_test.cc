@@ -222,24 +222,27 @@ TEST_F(FuseQkv, a_bias_sum_that_is_read_elsewhere_keeps_it_apart) {
 }
 
 TEST_F(FuseQkv, one_q_for_two_stores_joins_once) {
-  Graph graph = build_model({}, [](Builder& b, const LayerValues& at) {
-    const ValueId tokens = b.input(InputKind::kPositions, {4}, RowDomain::kTokens, 1);
-    const KvInputs kv{b.input(InputKind::kKvPages, {4, 2}, RowDomain::kTokens, 1),
-                      b.input(InputKind::kKvBounds, {4, 2}, RowDomain::kTokens, 1)};
-    const ValueId w = b.weight(90, DType::kQ8_0, {32, 64}, "second");
-    const ValueId k = b.mat_mul(at.attn_norm, w, "second_k");
-    const ValueId v = b.mat_mul(at.attn_norm, w, "second_v");
-    const RopeAttrs rope{2, 16, 16, RopeMode::kNormal, 10000.0F, 1.0F};
-    const ValueId token =
-        b.kv_store(b.rope(k, tokens, kNoValue, rope, "second_roped"), v, tokens, tokens, kv, 1);
-    b.output(b.attention(at.q_rope, token, tokens, kv, {1, 4, 2, 16, 1.0F}, "second_attn"));
-  });
-  // Both stores at the positions of Q, so that each by itself would match.
-  const ValueId positions = node_of(graph, "blk.0.kv").inputs[2];
-  node_of(graph, "blk.0.second_roped").inputs[1] = positions;
-  node_of(graph, "blk.1.kv").inputs[2] = positions;
-  ASSERT_TRUE(verify(graph).ok());
-  const Graph fused = run(graph);
+  Builder b;
+  const auto tokens = RowDomain::kTokens;
+  const ValueId ids = b.input(InputKind::kIds, {4}, tokens);
+  const ValueId positions = b.input(InputKind::kPositions, {4}, tokens);
+  const ValueId sequence = b.input(InputKind::kSequence, {4}, tokens);
+  const KvInputs kv{b.input(InputKind::kKvPages, {4, 2}, tokens),
+                    b.input(InputKind::kKvBounds, {4, 2}, tokens)};
+  const ValueId w = b.weight(0, DType::kF16, {32, 32}, "w");
+  const ValueId x = b.embed(ids, w, 1.0F, "x");
+  const RopeAttrs rope{2, 16, 16, RopeMode::kNormal, 10000.0F, 1.0F};
+  const auto rotated = [&] { return b.rope(b.mat_mul(x, w, "p"), positions, kNoValue, rope, "r"); };
+  const ValueId q = rotated();
+  std::array<ValueId, 2> stored{};
+  for (const std::int32_t layer : {0, 1}) {
+    const ValueId k = rotated();
+    stored[static_cast<std::size_t>(layer)] =
+        b.kv_store(k, b.mat_mul(x, w, "v"), positions, sequence, kv, layer);
+  }
+  b.output(b.attention(q, stored[0], sequence, kv, {0, 2, 2, 16, 1.0F}, "first"));
+  b.output(b.attention(q, stored[1], sequence, kv, {1, 2, 2, 16, 1.0F}, "second"));
+  const Graph fused = run(std::move(b).finish().value());
   EXPECT_EQ(count_ops(fused, OpKind::kFusedQkv), 1);
   EXPECT_EQ(count_ops(fused, OpKind::kKvStore), 1);
 }
