@@ -1,0 +1,185 @@
+// Programs: threads, sharing out, cancelling, stale rows, times; and proof that the comparisons of
+// these tests see a kernel whose result depends on the order of the work.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <functional>
+
+#include "base/thread_pool.h"
+#include "cpu/kv_layout.h"
+#include "tests/cpu/graph_rig.h"
+
+namespace minfer::tests {
+namespace {
+
+using backend::KvFormat;
+
+constexpr std::int32_t kHeadDim = 64;
+
+/// K and V of the step's tokens stored, and attention over all that is there.
+std::unique_ptr<GraphRig> attention_rig(std::int32_t n_head, std::int32_t n_head_kv,
+                                        KvFormat format, std::int32_t capacity) {
+  auto g = std::make_unique<GraphRig>(capacity);
+  g->kv_format = format;
+  g->add_kv_layer(n_head_kv, kHeadDim);
+  const auto token =
+      g->builder.kv_store(g->rows(n_head_kv * kHeadDim), g->rows(n_head_kv * kHeadDim),
+                          g->positions, g->sequence, g->kv_inputs, 0);
+  g->finish(g->builder.attention(
+      g->rows(n_head * kHeadDim), token, g->sequence, g->kv_inputs,
+      {.layer = 0, .n_head = n_head, .n_head_kv = n_head_kv, .head_dim = kHeadDim, .scale = 0.125F},
+      "y"));
+  return g;
+}
+
+/// The first thread count whose result differs from that of one thread, or 0.
+int first_difference(const std::function<std::vector<float>(int)>& run) {
+  const auto wanted = bits(run(1));
+  for (const int threads : {2, 3, 4, 5}) {
+    if (bits(run(threads)) != wanted) return threads;
+  }
+  return 0;
+}
+
+TEST(CpuProgram, an_order_dependent_reduction_is_seen) {
+  std::vector<float> x(1000);
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] = 1.0F / static_cast<float>(3 * i + 1);
+  // Every thread sums its own part, and the parts are added: the order depends on their number.
+  const auto by_parts = [&](int threads) {
+    ThreadPool pool(threads);
+    std::vector<float> sums(static_cast<std::size_t>(threads));
+    pool.run([&](int thread) {
+      const auto n = static_cast<std::size_t>(threads);
+      const std::size_t part = (x.size() + n - 1) / n;
+      const std::size_t begin = static_cast<std::size_t>(thread) * part;
+      for (std::size_t i = begin; i < std::min(begin + part, x.size()); ++i) {
+        sums[static_cast<std::size_t>(thread)] += x[i];
+      }
+    });
+    float sum = 0;
+    for (const float s : sums) sum += s;
+    return std::vector<float>{sum};
+  };
+  EXPECT_NE(first_difference(by_parts), 0);
+}
+
+TEST(CpuProgram, decode_in_the_depth_equals_prefill_for_any_threads) {
+  // 1, 2 and 4 KV heads: the pages of a row are shared out where heads are fewer than threads.
+  for (const std::int32_t n_head_kv : {1, 2, 4}) {
+    for (const KvFormat format : {KvFormat::kF32, KvFormat::kF16, KvFormat::kQ8_0}) {
+      const std::int32_t n = 301;
+      const auto width = static_cast<std::size_t>(4 * kHeadDim);
+      const auto whole = attention_rig(4, n_head_kv, format, n);
+      const auto cpu = make_cpu(1, cpu::Isa::kScalar, 0);
+      const auto all = bits(whole->run(*cpu, GraphRig::plain_step(n)));
+      ASSERT_EQ(all.size(), width * static_cast<std::size_t>(n));
+      const std::vector<std::uint32_t> last(all.end() - static_cast<std::ptrdiff_t>(width),
+                                            all.end());
+      for (const cpu::Isa isa : all_isas()) {
+        for (const int threads : {2, 3}) {
+          const auto many = make_cpu(threads, isa, 0);
+          EXPECT_EQ(bits(whole->run(*many, GraphRig::plain_step(n))), all);
+          // The last row again, alone, over the pages that are there.
+          const auto one = attention_rig(4, n_head_kv, format, n);
+          one->run(*many, GraphRig::plain_step(n - 1));
+          const auto decode = attention_rig(4, n_head_kv, format, 1);
+          RigStep step = GraphRig::plain_step(1, n - 1);
+          step.ids = {(7 * (n - 1)) % GraphRig::kIds};
+          decode->take_kv(*one);
+          EXPECT_EQ(bits(decode->run(*many, step, {.keep_kv = true})), last)
+              << n_head_kv << " KV heads, " << threads << " threads";
+        }
+      }
+    }
+  }
+}
+
+TEST(CpuProgram, stale_rows_past_the_cursor_are_never_read) {
+  for (const KvFormat format : {KvFormat::kF32, KvFormat::kF16, KvFormat::kQ8_0}) {
+    const auto rig = attention_rig(4, 2, format, 20);
+    const auto cpu = make_cpu(2, all_isas().back(), 0);
+    RigStep step = GraphRig::plain_step(5);
+    const auto poisoned = bits(rig->run(*cpu, step));  // a KV full of NaN
+    rig->fill_kv(std::byte{0});
+    EXPECT_EQ(bits(rig->run(*cpu, step, {.keep_kv = true})), poisoned);
+    // Rows before the window, and whole pages that are gone.
+    RigStep far = GraphRig::plain_step(3, 130);
+    far.pages = {{-1, -1, 4}};
+    for (std::size_t i = 0; i < 3; ++i) far.bounds[2 * i] = 130;
+    const auto window = bits(rig->run(*cpu, far));
+    rig->fill_kv(std::byte{0});
+    EXPECT_EQ(bits(rig->run(*cpu, far, {.keep_kv = true})), window);
+    const auto nan = [](std::uint32_t pattern) { return (pattern & 0x7FFFFFFFU) > 0x7F800000U; };
+    EXPECT_TRUE(std::none_of(poisoned.begin(), poisoned.end(), nan));
+    EXPECT_TRUE(std::none_of(window.begin(), window.end(), nan));
+  }
+}
+
+TEST(CpuProgram, a_shuffled_page_table_changes_nothing) {
+  const auto rig = attention_rig(6, 3, KvFormat::kF16, 200);
+  const auto cpu = make_cpu(2, all_isas().back(), 0);
+  RigStep step = GraphRig::plain_step(200);
+  const auto wanted = bits(rig->run(*cpu, step));
+  step.pages = {{11, 2, 9, 4}};
+  EXPECT_EQ(bits(rig->run(*cpu, step)), wanted);
+}
+
+TEST(CpuProgram, a_set_cancel_flag_stops_the_run) {
+  const auto rig = attention_rig(4, 2, KvFormat::kF16, 20);
+  for (const std::int64_t serial_cost : {std::int64_t{0}, std::int64_t{1} << 40}) {
+    const auto cpu = make_cpu(2, all_isas().back(), serial_cost);
+    std::atomic<bool> cancel{true};
+    rig->run(*cpu, GraphRig::plain_step(5), {.cancel = &cancel});
+    EXPECT_EQ(rig->status().code(), StatusCode::kCancelled);
+    cancel = false;
+    rig->run(*cpu, GraphRig::plain_step(5), {.cancel = &cancel});
+    EXPECT_TRUE(rig->status().ok());
+  }
+}
+
+TEST(CpuProgram, op_times_name_the_operation_and_its_type) {
+  GraphRig g(4);
+  g.finish(g.builder.mat_mul(g.rows(64), g.weight(DType::kQ4_0, {40, 64}), "y"));
+  auto cpu = cpu::make_cpu_backend({.n_threads = 2, .op_timing = true}).value();
+  g.run(*cpu, GraphRig::plain_step(3), {.fuse = true});
+  const auto times = cpu->take_op_timings();
+  const auto product = std::find_if(times.begin(), times.end(),
+                                    [](const auto& t) { return t.op == "mat_mul Q4_0"; });
+  ASSERT_NE(product, times.end());
+  EXPECT_EQ(product->calls, 1U);
+  EXPECT_EQ(product->flops, 3U * 2 * 40 * 64);
+  EXPECT_GE(product->bytes, 40U * 64 / 32 * 18);
+  EXPECT_GT(product->seconds, 0.0);
+  EXPECT_TRUE(cpu->take_op_timings().empty());
+}
+
+TEST(CpuProgram, rows_of_the_kv_read_back_through_the_backend) {
+  const auto rig = attention_rig(4, 2, KvFormat::kF32, 20);
+  const auto cpu = make_cpu(1, cpu::Isa::kScalar, 0);
+  rig->run(*cpu, GraphRig::plain_step(5));
+  const auto geometry = rig->geometry(*cpu);
+  std::vector<float> k(2 * kHeadDim), v(2 * kHeadDim);
+  ASSERT_TRUE(cpu->read_kv_row(geometry.layers[0], KvFormat::kF32, rig->kv_page(3), 4, k, v).ok());
+  EXPECT_NE(k, v);
+  EXPECT_TRUE(std::none_of(k.begin(), k.end(), [](float x) { return x != x; }));
+  EXPECT_FALSE(
+      cpu->read_kv_row(geometry.layers[0], KvFormat::kF32, rig->kv_page(3), 64, k, v).ok());
+}
+
+TEST(CpuProgram, repacked_weights_are_counted) {
+  std::vector<std::byte> bytes(64 * 64 / 32 * 18);
+  const backend::WeightSource source{
+      .view = {bytes.data(), DType::kQ4_0, {64, 64}}, .name = "w", .uses = backend::kUseMatMul};
+  const auto repacked = make_cpu(2, all_isas().back(), 0)->load_weights({&source, 1}).value();
+  const auto plain = make_cpu(2, all_isas().back(), 0, false)->load_weights({&source, 1}).value();
+  EXPECT_EQ(plain->extra_bytes(), 0U);
+  EXPECT_EQ(repacked->extra_bytes() > 0, all_isas().back() == cpu::Isa::kAvx2);
+}
+
+TEST(CpuProgram, no_threads_are_an_error) {
+  EXPECT_EQ(cpu::make_cpu_backend({.n_threads = 0}).status().code(), StatusCode::kInvalidArgument);
+}
+
+}  // namespace
+}  // namespace minfer::tests
