@@ -14,6 +14,10 @@ BUILD_JOBS ?= $(shell n=$$(nproc 2> /dev/null || echo 2); \
   m=$$(awk '/MemAvailable/ {print int($$2 / 1500000)}' /proc/meminfo 2> /dev/null || echo $$n); \
   [ "$$m" -ge 1 ] || m=1; [ "$$m" -lt "$$n" ] && echo $$m || echo $$n)
 
+# Compilations are remembered across clones of the tree, wherever they lie.
+export CCACHE_BASEDIR := $(CURDIR)
+export CCACHE_NOHASHDIR := 1
+
 MODEL := models/SmolLM2-135M-Instruct.Q4_1.gguf
 CONFIGURE := cmake --log-level=WARNING
 BUILD := cmake --build
@@ -48,7 +52,7 @@ unit:  ## the tests of the release build alone
 
 sanitizers:
 	@scripts/setup --dev >&2
-	@$(CONFIGURE) --preset asan && $(BUILD) build/asan -j $(BUILD_JOBS)
+	@$(CONFIGURE) --preset asan && $(BUILD) build/asan -j $(BUILD_JOBS) --target asan_tests
 	@$(CONFIGURE) --preset tsan && $(BUILD) build/tsan -j $(BUILD_JOBS) --target tsan_tests
 	@$(CONFIGURE) --preset fuzz && $(BUILD) build/fuzz -j $(BUILD_JOBS) --target fuzzers
 
