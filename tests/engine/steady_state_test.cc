@@ -70,7 +70,9 @@ class SteadyState : public testing::TestWithParam<TinyModelSpec> {
 
 TEST_P(SteadyState, a_forward_and_a_draw_allocate_nothing) {
   const auto ids = test_ids(20, rig_->n_vocab());
-  auto sampler = sampling::Sampler::create({.repeat_penalty = 1.2F}, rig_->n_vocab(), {});
+  sampling::SamplerOptions options;
+  options.repeat_penalty = 1.2F;
+  auto sampler = sampling::Sampler::create(options, rig_->n_vocab(), {});
   ASSERT_TRUE(sampler.ok());
   auto logits = session_->advance(ids);
   ASSERT_TRUE(logits.ok()) << logits.status().message();
@@ -82,7 +84,9 @@ TEST_P(SteadyState, a_forward_and_a_draw_allocate_nothing) {
     logits = session_->advance({&*token, 1});
     ASSERT_TRUE(logits.ok());
     // The first decode step builds its graph; every later one is steady, also across pages.
-    if (i > 0) ASSERT_EQ(g_allocations.load(), before) << "step " << i;
+    if (i > 0) {
+      ASSERT_EQ(g_allocations.load(), before) << "step " << i;
+    }
   }
 }
 
@@ -107,7 +111,9 @@ INSTANTIATE_TEST_SUITE_P(Models, SteadyState,
                          testing::Values(TinyModelSpec{}, TinyModelSpec{.arch = "gemma3"},
                                          TinyModelSpec{.arch = "qwen3moe"},
                                          TinyModelSpec{.dtype = DType::kQ4_K}),
-                         [](const auto& info) { return "model" + std::to_string(info.index); });
+                         [](const auto& param_info) {
+                           return "model" + std::to_string(param_info.index);
+                         });
 
 }  // namespace
 }  // namespace minfer::tests
