@@ -191,11 +191,10 @@ AttentionPiece AttentionPhase::piece_args(const PhaseContext& c, const Block& b,
                                           std::int64_t begin, std::int64_t end) const {
   const std::int64_t base = page * kPage;
   const std::byte* head = kv_.head(c.step, page_id, kv_head);
-  const WidenedHead wide = kv_widen_head(
-      c.isa, kv_.layout, head, static_cast<std::int32_t>(std::max(begin, base) - base),
-      static_cast<std::int32_t>(std::min(end, base + kPage) - base), b.k, b.v);
-  return {.k = wide.k,
-          .v = wide.v,
+  kv_widen_head(c.isa, kv_.layout, head, static_cast<std::int32_t>(std::max(begin, base) - base),
+                static_cast<std::int32_t>(std::min(end, base + kPage) - base), b.k, b.v);
+  return {.k = b.k,
+          .v = b.v,
           .head_dim = kv_.layout.head_dim,
           .v_stride = kv_.layout.v_stride,
           .n_rows = static_cast<std::int32_t>(queries),

@@ -169,31 +169,43 @@ void kv_read_head(const KvHeadLayout& layout, const std::byte* head, std::int32_
   read_part(layout, v_part(layout, bytes, row), v);
 }
 
-WidenedHead kv_widen_head(Isa isa, const KvHeadLayout& layout, const std::byte* head,
-                          std::int32_t begin, std::int32_t end, float* k_to, float* v_to) {
-  if (layout.format == KvFormat::kF32) {
-    return {reinterpret_cast<const float*>(head), reinterpret_cast<const float*>(head + layout.v)};
-  }
+void kv_widen_head(Isa isa, const KvHeadLayout& layout, const std::byte* head, std::int32_t begin,
+                   std::int32_t end, float* k_to, float* v_to) {
   const std::int32_t k_begin = begin / kLanes * kLanes;
   const std::int32_t k_count = (end - k_begin + kLanes - 1) / kLanes * kLanes;
   const std::int64_t v_begin = std::int64_t{begin} * layout.v_stride;
+  const std::byte* v_head = head + layout.v;
   const KvKernels& kernels = kv_kernels(isa);
-  if (layout.format == KvFormat::kF16) {
-    const auto* k = reinterpret_cast<const std::uint16_t*>(head) + k_begin;
-    const auto* v = reinterpret_cast<const std::uint16_t*>(head + layout.v) + v_begin;
-    kernels.widen_f16(k, kRows, k_to + k_begin, kRows, layout.head_dim, k_count);
-    kernels.widen_f16(v, layout.v_stride, v_to + v_begin, layout.v_stride, end - begin,
-                      layout.v_stride);
-  } else {
-    const auto* k_scales = reinterpret_cast<const std::uint16_t*>(head + layout.k_scales);
-    const auto* v_scales = reinterpret_cast<const std::uint16_t*>(head + layout.v_scales);
-    kernels.widen_q8_k(reinterpret_cast<const std::int8_t*>(head) + k_begin, k_scales + k_begin,
-                       k_to + k_begin, layout.head_dim, k_count);
-    kernels.widen_q8_v(reinterpret_cast<const std::int8_t*>(head + layout.v) + v_begin,
-                       v_scales + std::int64_t{begin} * (layout.head_dim / kBlock), v_to + v_begin,
-                       layout.v_stride, end - begin, layout.head_dim);
+  k_to += k_begin;
+  v_to += v_begin;
+  switch (layout.format) {
+    case KvFormat::kF32: {
+      const auto* k = reinterpret_cast<const float*>(head) + k_begin;
+      for (std::int32_t d = 0; d < layout.head_dim; ++d) {
+        std::copy_n(k + d * kRows, k_count, k_to + d * kRows);
+      }
+      const auto* v = reinterpret_cast<const float*>(v_head) + v_begin;
+      std::copy_n(v, std::int64_t{end - begin} * layout.v_stride, v_to);
+      return;
+    }
+    case KvFormat::kF16: {
+      const auto* k = reinterpret_cast<const std::uint16_t*>(head) + k_begin;
+      const auto* v = reinterpret_cast<const std::uint16_t*>(v_head) + v_begin;
+      kernels.widen_f16(k, kRows, k_to, kRows, layout.head_dim, k_count);
+      kernels.widen_f16(v, layout.v_stride, v_to, layout.v_stride, end - begin, layout.v_stride);
+      return;
+    }
+    case KvFormat::kQ8_0: {
+      const auto* k_scales = reinterpret_cast<const std::uint16_t*>(head + layout.k_scales);
+      const auto* v_scales = reinterpret_cast<const std::uint16_t*>(head + layout.v_scales);
+      kernels.widen_q8_k(reinterpret_cast<const std::int8_t*>(head) + k_begin, k_scales + k_begin,
+                         k_to, layout.head_dim, k_count);
+      kernels.widen_q8_v(reinterpret_cast<const std::int8_t*>(v_head) + v_begin,
+                         v_scales + std::int64_t{begin} * (layout.head_dim / kBlock), v_to,
+                         layout.v_stride, end - begin, layout.head_dim);
+      return;
+    }
   }
-  return {k_to, v_to};
 }
 
 }  // namespace minfer::cpu

@@ -49,13 +49,9 @@ void kv_read_head(const KvHeadLayout& layout, const std::byte* head, std::int32_
                   float* v);
 
 /// Rows [begin, end) of the head at `head` widened to F32: k_to [head_dim][64] and
-/// v_to [64][v_stride]. K is widened in whole lanes, so k_to may get garbage beside the range.
-/// With f32 nothing is copied: the pointers are set to the page itself.
-struct WidenedHead {
-  const float* k = nullptr;  // [head_dim][64]
-  const float* v = nullptr;  // [64][v_stride]
-};
-WidenedHead kv_widen_head(Isa isa, const KvHeadLayout& layout, const std::byte* head,
-                          std::int32_t begin, std::int32_t end, float* k_to, float* v_to);
+/// v_to [64][v_stride]. K is widened in whole lanes, so k_to may get garbage beside the range. F32
+/// is copied too: kernels walk a page several times, which a cache serves better than memory.
+void kv_widen_head(Isa isa, const KvHeadLayout& layout, const std::byte* head, std::int32_t begin,
+                   std::int32_t end, float* k_to, float* v_to);
 
 }  // namespace minfer::cpu

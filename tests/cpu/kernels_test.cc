@@ -206,9 +206,9 @@ struct PageCase {
     std::vector<float> p(count * 64, std::nanf(""));
     Result result{std::vector<float>(count), std::vector<float>(count),
                   std::vector<float>(count * stride)};
-    const auto wide = cpu::kv_widen_head(isa, layout, data(), 0, 64, k.data(), v.data());
-    cpu::attention_kernels(isa).piece({.k = wide.k,
-                                       .v = wide.v,
+    cpu::kv_widen_head(isa, layout, data(), 0, 64, k.data(), v.data());
+    cpu::attention_kernels(isa).piece({.k = k.data(),
+                                       .v = v.data(),
                                        .head_dim = layout.head_dim,
                                        .v_stride = layout.v_stride,
                                        .n_rows = n,

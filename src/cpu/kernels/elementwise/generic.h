@@ -43,22 +43,22 @@ void scale(const float* x, float factor, float* to, std::int64_t n) {
 }
 
 template <class V>
-V silu(V x) {
+MINFER_INLINE V silu(V x) {
   return V::div(x, V::add(V::set1(1.0F), exp_lanes(V::neg(x))));
 }
 template <class V>
-V gelu_tanh(V x) {
+MINFER_INLINE V gelu_tanh(V x) {
   const V inner = V::fma(V::mul(V::set1(0.044715F), x), V::mul(x, x), x);
   const V t = tanh_lanes(V::mul(V::set1(0.79788456F), inner));
   return V::mul(V::mul(V::set1(0.5F), x), V::add(V::set1(1.0F), t));
 }
 template <class V>
-V gelu(V x) {
+MINFER_INLINE V gelu(V x) {
   const V e = erf_lanes(V::mul(x, V::set1(0.70710678F)));
   return V::mul(V::mul(V::set1(0.5F), x), V::add(V::set1(1.0F), e));
 }
 template <class V>
-V relu(V x) {
+MINFER_INLINE V relu(V x) {
   return V::max(x, V::zero());
 }
 

@@ -8,6 +8,9 @@
 #define MINFER_UNROLL _Pragma("GCC unroll 16")
 #endif
 
+/// For functions over lanes: a call would pass 16 floats through memory.
+#define MINFER_INLINE [[gnu::always_inline]] inline
+
 namespace minfer::cpu {
 
 inline constexpr int kLanes = 16;

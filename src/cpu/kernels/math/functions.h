@@ -10,19 +10,21 @@
 // Thread-safety: pure functions.
 #pragma once
 
+#include "cpu/kernels/lanes/lanes.h"
+
 namespace minfer::cpu {
 namespace {
 
 /// Horner's rule from the highest coefficient down, one FMA a step.
 template <class V, int N>
-V polynomial(V x, const float (&highest_first)[N]) {
+MINFER_INLINE V polynomial(V x, const float (&highest_first)[N]) {
   V y = V::set1(highest_first[0]);
   for (int i = 1; i < N; ++i) y = V::fma(y, x, V::set1(highest_first[i]));
   return y;
 }
 
 template <class V>
-V exp_lanes(V x) {
+MINFER_INLINE V exp_lanes(V x) {
   constexpr float kCoefficients[] = {
       0x1.6a23e6p-10F, 0x1.123a2p-7F, 0x1.5558f2p-5F, 0x1.555492p-3F, 0x1.fffffcp-2F, 1.0F, 1.0F};
   // Adding 1.5 * 2^23 leaves no bits below the ones: rounds to the nearest whole, ties to even.
@@ -35,7 +37,7 @@ V exp_lanes(V x) {
 }
 
 template <class V>
-V tanh_lanes(V x) {
+MINFER_INLINE V tanh_lanes(V x) {
   constexpr float kCoefficients[] = {0x1.197b82p-9F,  -0x1.0c2148p-7F, 0x1.6394dap-6F,
                                      -0x1.b9ef7cp-5F, 0x1.11106cp-3F,  -0x1.555554p-2F};
   const V magnitude = V::abs(x);
@@ -48,7 +50,7 @@ V tanh_lanes(V x) {
 }
 
 template <class V>
-V erf_lanes(V x) {
+MINFER_INLINE V erf_lanes(V x) {
   constexpr float kCoefficients[] = {0x1.0de37p-17F,   -0x1.bcaff6p-14F, 0x1.343ee8p-11F,
                                      -0x1.9d542ep-10F, 0x1.ecc88ep-15F,  0x1.3adaap-6F,
                                      -0x1.a510cap-4F,  -0x1.45f28cp-1F,  -0x1.20dd78p+0F};

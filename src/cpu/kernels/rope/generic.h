@@ -10,7 +10,7 @@ namespace minfer::cpu {
 namespace {
 
 template <class V>
-void rotate(V& x0, V& x1, V c, V s) {
+MINFER_INLINE void rotate(V& x0, V& x1, V c, V s) {
   const V y0 = V::fma(x0, c, V::neg(V::mul(x1, s)));
   const V y1 = V::fma(x0, s, V::mul(x1, c));
   x0 = y0;
