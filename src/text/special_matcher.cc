@@ -19,8 +19,9 @@ std::vector<Entry> sorted_entries(const Vocab& vocab) {
     if ((control || type == TokenType::kUserDefined) && !vocab.piece(id).empty())
       entries.push_back({vocab.piece(id), id, control});
   }
-  std::stable_sort(entries.begin(), entries.end(),
-                   [](const Entry& a, const Entry& b) { return a.piece < b.piece; });
+  std::sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
+    return a.piece != b.piece ? a.piece < b.piece : a.id < b.id;
+  });
   return entries;
 }
 

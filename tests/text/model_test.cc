@@ -1,9 +1,10 @@
 // The token table of the three small models, and what a prompt of theirs must survive.
 #include <gtest/gtest.h>
-#include <pthread.h>
 
-#include <chrono>
+#include <algorithm>
+#include <array>
 #include <cstdlib>
+#include <ctime>
 #include <filesystem>
 #include <optional>
 
@@ -80,11 +81,6 @@ const std::vector<Row>& table() {
   return rows;
 }
 
-struct Loaded {
-  std::unique_ptr<gguf::File> file;
-  std::unique_ptr<Tokenizer> tokenizer;
-};
-
 fs::path find_model(Model model) {
   const char* given = std::getenv("MINFER_MODEL_DIR_TEST");
   const char* source = std::getenv("MINFER_SOURCE_DIR");
@@ -146,10 +142,9 @@ TEST_P(SmallModel, long_repetitions) {
   EXPECT_EQ(encode(repeat(" ", 100)).size(), (std::array<std::size_t, 3>{3, 2, 4})[model]);
   EXPECT_EQ(encode(repeat("\n", 200000)).size(),
             (std::array<std::size_t, 3>{50000, 6250, 6452})[model]);
-  const auto start = std::chrono::steady_clock::now();
+  const std::clock_t start = std::clock();
   for (const char* unit : {"A", "\n", " ", "!"}) encode(repeat(unit, 200000));
-  const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start;
-  EXPECT_LT(spent.count(), 2.0);
+  EXPECT_LT(std::clock() - start, 2 * CLOCKS_PER_SEC);
 }
 
 TEST_P(SmallModel, what_goes_in_comes_out_whole_and_streamed) {
