@@ -62,6 +62,7 @@ class AttentionPhase final : public Phase {
                             std::int64_t page, std::int32_t page_id, std::int64_t kv_head,
                             std::int64_t begin, std::int64_t end) const;
 
+  void prefetch(const PhaseContext& c, std::int32_t page_id, std::int64_t kv_head) const;
   void run_blocks(const PhaseContext& c) const;
   void run_block(const PhaseContext& c, std::int64_t row, std::int64_t end,
                  std::int64_t kv_head) const;
@@ -216,6 +217,17 @@ void page_range(std::int64_t first, std::int64_t last, std::int64_t base, std::i
   end = static_cast<std::int32_t>(from < to ? to : 0);
 }
 
+/// Few queries leave memory idle while they compute: the next page is asked for before.
+void AttentionPhase::prefetch(const PhaseContext& c, std::int32_t page_id,
+                              std::int64_t kv_head) const {
+  constexpr int kReadOnly = 0;
+  constexpr int kSecondLevelCache = 2;
+  const std::byte* head = kv_.head(c.step, page_id, kv_head);
+  for (std::uint64_t i = 0; i < kv_.layout.bytes; i += kAlignment) {
+    __builtin_prefetch(head + i, kReadOnly, kSecondLevelCache);
+  }
+}
+
 void AttentionPhase::run_blocks(const PhaseContext& c) const {
   const std::int64_t rows = q_.live(c.step);
   const std::int64_t blocks = (rows + block_rows_ - 1) / block_rows_;
@@ -258,7 +270,10 @@ void AttentionPhase::run_block(const PhaseContext& c, std::int64_t row, std::int
       any |= b.end[i];
     }
     if (any == 0) continue;
-    kernels.piece(piece_args(c, b, queries, page, pages[page], kv_head, lowest, highest + 1));
+    const AttentionPiece args =
+        piece_args(c, b, queries, page, pages[page], kv_head, lowest, highest + 1);
+    if (n_rows == 1 && page < highest / kPage) prefetch(c, pages[page + 1], kv_head);
+    kernels.piece(args);
     for (std::int64_t i = 0; i < queries; ++i) {
       if (b.begin[i] == b.end[i]) continue;
       if (b.big_l[i] == -1.0F) {
@@ -313,6 +328,7 @@ void AttentionPhase::run_pieces(const PhaseContext& c, std::int64_t row, std::in
     args.o = kept;
     args.m = kept + group_ * kv_.layout.v_stride;
     args.l = args.m + group_;
+    if (page + 1 < page_end) prefetch(c, pages[page + 1], kv_head);
     attention_kernels(c.isa).piece(args);
   }
 }

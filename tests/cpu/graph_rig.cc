@@ -92,6 +92,42 @@ void fill_inputs(const ir::Graph& graph, std::span<const backend::ValuePlace> pl
   }
 }
 
+/// Live rows of all outputs, end to end. Rows that are not live must be as they were poisoned.
+std::vector<float> live_outputs(const ir::Graph& graph, std::span<const backend::ValuePlace> places,
+                                const backend::StepContext& step) {
+  std::vector<float> results;
+  for (const ir::ValueId id : graph.outputs()) {
+    const ir::Value& value = graph.value(id);
+    const backend::ValuePlace& place = places[static_cast<std::size_t>(id)];
+    for (std::int64_t r = 0; r < value.shape.rows(); ++r) {
+      const auto* row = reinterpret_cast<const float*>(
+          step.arena + place.offset + static_cast<std::uint64_t>(r) * place.row_bytes);
+      const float* end = row + value.shape.row_elements();
+      if (r < step.live_rows(value)) {
+        results.insert(results.end(), row, end);
+        continue;
+      }
+      const auto poisoned = [](float x) { return std::bit_cast<std::uint32_t>(x) == 0xFFFFFFFFU; };
+      MINFER_CHECK(std::all_of(row, end, poisoned));
+    }
+  }
+  return results;
+}
+
+/// Two states for each of some sequences, all numbers alike.
+struct States {
+  States() {
+    for (std::size_t q = 0; q < before.size(); ++q) {
+      read.push_back(reinterpret_cast<const std::byte*>(before[q].data()));
+      write.push_back(reinterpret_cast<std::byte*>(after[q].data()));
+    }
+  }
+  std::vector<std::vector<float>> before{8, std::vector<float>(4096, 0.25F)};
+  std::vector<std::vector<float>> after = before;
+  std::vector<const std::byte*> read;
+  std::vector<std::byte*> write;
+};
+
 }  // namespace
 
 GraphRig::GraphRig(std::int32_t capacity, std::uint32_t seed) : capacity_(capacity), random_(seed) {
@@ -185,14 +221,7 @@ std::vector<float> GraphRig::run(backend::Backend& backend, const RigStep& step,
   const std::size_t kv_bytes = static_cast<std::size_t>(kPages) * page_bytes_;
   if (!options.keep_kv) kv_memory_.assign(kv_bytes + 64, std::byte{0xFF});
   std::byte* const group_base[] = {kv_memory_.data()};
-  std::vector<std::vector<float>> states(8, std::vector<float>(4096, 0.25F));
-  std::vector<std::vector<float>> new_states = states;
-  std::vector<const std::byte*> read;
-  std::vector<std::byte*> write;
-  for (std::size_t q = 0; q < states.size(); ++q) {
-    read.push_back(reinterpret_cast<const std::byte*>(states[q].data()));
-    write.push_back(reinterpret_cast<std::byte*>(new_states[q].data()));
-  }
+  States states;
   const std::uint64_t slots[] = {64};
   backend::StepContext context;
   context.n_tokens = step.n_tokens;
@@ -200,31 +229,14 @@ std::vector<float> GraphRig::run(backend::Backend& backend, const RigStep& step,
   context.arena = arena->host_data();
   context.kv = {.geometry = &kv,
                 .group_base = group_base,
-                .state_read = read,
-                .state_write = write,
+                .state_read = states.read,
+                .state_write = states.write,
                 .slot_offset = slots};
   context.cancel = options.cancel;
   status_ = (*program)->run(context);
   if (!status_.ok()) return {};
 
-  std::vector<float> results;
-  for (const ir::ValueId id : graph.outputs()) {
-    const ir::Value& value = graph.value(id);
-    const backend::ValuePlace& place = places[static_cast<std::size_t>(id)];
-    for (std::int64_t r = 0; r < value.shape.rows(); ++r) {
-      const auto* row = reinterpret_cast<const float*>(
-          arena->host_data() + place.offset + static_cast<std::uint64_t>(r) * place.row_bytes);
-      if (r < context.live_rows(value)) {
-        results.insert(results.end(), row, row + value.shape.row_elements());
-      } else {
-        // Rows that are not live stay as they were.
-        MINFER_CHECK(std::all_of(row, row + value.shape.row_elements(), [](float x) {
-          return std::bit_cast<std::uint32_t>(x) == 0xFFFFFFFFU;
-        }));
-      }
-    }
-  }
-  return results;
+  return live_outputs(graph, places, context);
 }
 
 RigStep GraphRig::plain_step(std::int32_t n, std::int32_t past) {
