@@ -68,6 +68,20 @@ TEST(SoftFma, AlmostTies) {
   }
 }
 
+// The same where the result is subnormal: fewer bits are left, and ties lie elsewhere.
+TEST(SoftFma, AlmostTiesOfSubnormals) {
+  for (int k = 1; k <= 23; ++k) {
+    for (float sign : {1.0F, -1.0F}) {
+      for (float c : {0x1p-127F, 0x1p-127F + 0x1p-149F, 0x1p-130F, 0x1p-126F - 0x1p-149F}) {
+        const float a = std::ldexp(1.0F + std::ldexp(1.0F, -k), -75);
+        const float b = std::ldexp(1.0F - sign * std::ldexp(1.0F, -k), -75);
+        expect_same(a, b, c);
+        expect_same(a, -b, c);
+      }
+    }
+  }
+}
+
 TEST(SoftFma, DifferentFromRoundingTwice) {
   // 2^-24 (1 + 2^-23) (1 - 2^-23) = 2^-24 - 2^-70: below the tie of 1 + 2^-24, but binary64 sees
   // the tie itself, and 1 + 2^-23 has an odd last bit, which the tie would round up.
