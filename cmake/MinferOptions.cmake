@@ -1,6 +1,7 @@
 # Build options, compiler flags and sanitizers that hold for every target.
 find_package(GTest QUIET)
 option(MINFER_BUILD_TESTS "Build the tests (default: where GoogleTest is installed)" ${GTest_FOUND})
+option(MINFER_BUILD_BENCH "Build the benchmarks of single kernels" OFF)
 option(MINFER_BUILD_FUZZERS "Build the libFuzzer targets (clang only)" OFF)
 set(MINFER_TEST_BUILDS "" CACHE PATH
     "Folder of the builds asan, tsan and fuzz, whose tests ctest shall run as well; empty: none")
