@@ -22,7 +22,7 @@ MODEL := models/SmolLM2-135M-Instruct.Q4_1.gguf
 CONFIGURE := cmake --log-level=WARNING
 BUILD := cmake --build
 
-.PHONY: help build run test unit sanitizers models bench fuzz format clean
+.PHONY: help build run test unit sanitizers models bench fuzz format docs clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' Makefile | expand -t 18
@@ -71,6 +71,12 @@ fuzz:  ## each fuzz target for SECONDS
 format:  ## clang-format over the tree
 	@scripts/setup --dev >&2
 	@scripts/check_format --fix
+
+docs:  ## docs/options.md from the table of options
+	@scripts/setup >&2
+	@[ -f build/build.ninja ] || $(CONFIGURE) --preset release >&2
+	@$(BUILD) build -j $(BUILD_JOBS) --target minfer_options_doc >&2
+	@build/minfer_options_doc > docs/options.md
 
 clean:  ## removes build/, keeps models/
 	@rm -rf build
