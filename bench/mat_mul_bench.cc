@@ -60,21 +60,20 @@ struct Rows {
     for (std::size_t i = 0; i < floats.size(); ++i) {
       floats[i] = static_cast<float>(i * 7919 % 2001) * 1e-3F - 1.0F;
     }
-    x = reinterpret_cast<const std::byte*>(floats.data());
-    x_stride = n_cols * 4;
-    if (!cpu::takes_quantized_rows(type)) return;
-    x_stride = static_cast<std::int64_t>(cpu::q8a_row_bytes(n_cols));
-    quantized.resize(static_cast<std::size_t>(n_x * x_stride) + 64);
-    std::byte* at = quantized.data();
+    const bool quantized = cpu::takes_quantized_rows(type);
+    x_stride = quantized ? static_cast<std::int64_t>(cpu::q8a_row_bytes(n_cols)) : n_cols * 4;
+    storage.resize(static_cast<std::size_t>(n_x * x_stride) + 64);
+    std::byte* at = storage.data();
     at += 64 - reinterpret_cast<std::uintptr_t>(at) % 64;
     x = at;
-    for (std::int64_t i = 0; i < n_x; ++i) {
+    if (!quantized) std::memcpy(at, floats.data(), floats.size() * sizeof(float));
+    for (std::int64_t i = 0; quantized && i < n_x; ++i) {
       cpu::quantize_row(cpu::Isa::kAvx2, floats.data() + i * n_cols, n_cols, at + i * x_stride);
     }
   }
 
   std::vector<float> floats;
-  std::vector<std::byte> quantized;
+  std::vector<std::byte> storage;
   const std::byte* x = nullptr;
   std::int64_t x_stride = 0;
 };

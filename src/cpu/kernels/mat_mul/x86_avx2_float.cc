@@ -69,7 +69,8 @@ MINFER_INLINE void add_step(const typename Type::Stored* const (&w)[R], const fl
     for (int r = 0; r < R; ++r) wide[r] = Type::widen(w[r] + k + 8 * part);
     MINFER_UNROLL
     for (int c = 0; c < C; ++c) {
-      const __m256 values = _mm256_loadu_ps(x[c] + k + 8 * part);
+      __m256 values = _mm256_loadu_ps(x[c] + k + 8 * part);
+      __asm__("" : "+x"(values));  // else GCC loads it again for every FMA
       MINFER_UNROLL
       for (int r = 0; r < R; ++r)
         acc[r][c][part] = _mm256_fmadd_ps(wide[r], values, acc[r][c][part]);
@@ -97,8 +98,9 @@ void block(const MatMulArgs& args, const std::byte* matrix, std::int64_t column,
     for (int c = 0; c < C; ++c) acc[r][c][0] = acc[r][c][1] = _mm256_setzero_ps();
   }
   std::int64_t k = 0;
+  const bool from_memory = first == 0;  // later rows of x find the weights in the cache
   for (; k + kLanes <= n; k += kLanes) {
-    if constexpr (C == 1) {  // bound by memory
+    if (from_memory) {
       MINFER_UNROLL
       for (int r = 0; r < R; ++r) {
         _mm_prefetch(reinterpret_cast<const char*>(w[r] + k) + kPrefetchBytes, _MM_HINT_T0);
@@ -128,29 +130,33 @@ void block(const MatMulArgs& args, const std::byte* matrix, std::int64_t column,
   }
 }
 
-template <class Type, int R>
-void rows_of_x(const MatMulArgs& args, const std::byte* matrix, std::int64_t column,
-               std::int64_t begin, std::int64_t end) {
-  std::int64_t i = begin;
-  for (; i + kXRows <= end; i += kXRows) block<Type, R, kXRows>(args, matrix, column, i);
-  if (end - i == 2) block<Type, R, 2>(args, matrix, column, i);
-  if (end - i == 1) block<Type, R, 1>(args, matrix, column, i);
+/// Columns [begin, end) times C rows of x, which the first pair of columns brings to the L1 cache.
+template <class Type, int C>
+void columns(const MatMulArgs& args, const std::byte* matrix, std::int64_t begin, std::int64_t end,
+             std::int64_t first) {
+  std::int64_t column = begin;
+  for (; column + kWeightRows <= end; column += kWeightRows) {
+    block<Type, kWeightRows, C>(args, matrix, column, first);
+  }
+  for (; column < end; ++column) block<Type, 1, C>(args, matrix, column, first);
 }
 
 template <class Type>
 void mat_mul(const MatMulArgs& args, std::int64_t tile_begin, std::int64_t tile_end) {
   const PackedWeight& weight = *args.weight;
   const std::byte* matrix = weight.data + args.matrix * weight.matrix_stride;
-  const std::int64_t end = least(tile_end * kTileRows, weight.n_rows);
   const std::int64_t row_bytes = weight.n_cols * static_cast<std::int64_t>(sizeof(float));
   const std::int64_t rows = (kCacheBytes / (row_bytes + 1) / kXRows + 1) * kXRows;
   for (std::int64_t x_begin = 0; x_begin < args.n_x; x_begin += rows) {
     const std::int64_t x_end = least(args.n_x, x_begin + rows);
-    std::int64_t column = tile_begin * kTileRows;
-    for (; column + kWeightRows <= end; column += kWeightRows) {
-      rows_of_x<Type, kWeightRows>(args, matrix, column, x_begin, x_end);
+    for (std::int64_t tile = tile_begin; tile < tile_end; ++tile) {
+      const std::int64_t begin = tile * kTileRows;
+      const std::int64_t end = least(begin + kTileRows, weight.n_rows);
+      std::int64_t i = x_begin;
+      for (; i + kXRows <= x_end; i += kXRows) columns<Type, kXRows>(args, matrix, begin, end, i);
+      if (x_end - i == 2) columns<Type, 2>(args, matrix, begin, end, i);
+      if (x_end - i == 1) columns<Type, 1>(args, matrix, begin, end, i);
     }
-    for (; column < end; ++column) rows_of_x<Type, 1>(args, matrix, column, x_begin, x_end);
   }
 }
 
