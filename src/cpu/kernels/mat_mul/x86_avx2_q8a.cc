@@ -134,19 +134,18 @@ void unpack(const std::byte* data, std::int64_t first, std::int64_t n, PanelBloc
 
 constexpr int kPanelTiles = 2;
 
-/// Two unpacked tiles and where they stand: blocks [first_block, first_block + n_blocks) of
-/// the columns from `column`.
+/// One or two unpacked tiles, tile t from blocks[t * kPanelBlocks], and where they stand: blocks
+/// [first_block, first_block + n_blocks) of the columns from `column`, of which n_columns exist.
 struct Panel {
-  const PanelBlock* blocks[kPanelTiles];
+  const PanelBlock* blocks;
   std::int64_t first_block;
   std::int64_t n_blocks;
   std::int64_t column;
-  std::int64_t n_lanes[kPanelTiles];  // 0: no such tile
+  std::int64_t n_columns;
 };
 
-template <Sums kSums, int C>
+template <Sums kSums, int T, int C>
 void panel_rows(const MatMulArgs& args, const Panel& panel, std::int64_t first) {
-  constexpr int T = kPanelTiles;
   const Q8ABlock* a[C];
   float* y[C];
   for (int c = 0; c < C; ++c) {
@@ -158,12 +157,15 @@ void panel_rows(const MatMulArgs& args, const Panel& panel, std::int64_t first) 
   for (int t = 0; t < T; ++t) {
     MINFER_UNROLL
     for (int c = 0; c < C; ++c) {
-      acc[t][c] = panel.first_block == 0 ? _mm256_setzero_ps()
-                                         : load_lanes(y[c] + t * kTileRows, panel.n_lanes[t]);
+      const std::int64_t lanes = panel.n_columns - t * kTileRows;
+      acc[t][c] =
+          panel.first_block == 0 ? _mm256_setzero_ps() : load_lanes(y[c] + t * kTileRows, lanes);
     }
   }
   for (std::int64_t b = 0; b < panel.n_blocks; ++b) {
-    const PanelWeights weights[T] = {{panel.blocks[0] + b}, {panel.blocks[1] + b}};
+    PanelWeights weights[T];
+    MINFER_UNROLL
+    for (int t = 0; t < T; ++t) weights[t].block = panel.blocks + t * kPanelBlocks + b;
     add_block<kSums>(weights, a, acc);
     MINFER_UNROLL
     for (int c = 0; c < C; ++c) ++a[c];
@@ -171,51 +173,64 @@ void panel_rows(const MatMulArgs& args, const Panel& panel, std::int64_t first) 
   MINFER_UNROLL
   for (int t = 0; t < T; ++t) {
     MINFER_UNROLL
-    for (int c = 0; c < C; ++c) store_lanes(y[c] + t * kTileRows, acc[t][c], panel.n_lanes[t]);
+    for (int c = 0; c < C; ++c) {
+      store_lanes(y[c] + t * kTileRows, acc[t][c], panel.n_columns - t * kTileRows);
+    }
   }
 }
 
-// 6 sums, 6 accumulators, 2 codes, the activations and a vector of ones fill the 16 registers.
-constexpr int kPanelRows = 3;
-
-template <Sums kSums>
+/// Rows [begin, end) of x, as many at a time as T tiles leave registers for: T * C sums, as many
+/// accumulators, T codes, the activations and a vector of ones make 16.
+template <Sums kSums, int T>
 void panel_range(const MatMulArgs& args, const Panel& panel, std::int64_t begin, std::int64_t end) {
+  constexpr int C = T == 2 ? 3 : 6;
   std::int64_t i = begin;
-  for (; i + kPanelRows <= end; i += kPanelRows) panel_rows<kSums, kPanelRows>(args, panel, i);
-  if (end - i == 2) panel_rows<kSums, 2>(args, panel, i);
-  if (end - i == 1) panel_rows<kSums, 1>(args, panel, i);
+  for (; i + C <= end; i += C) panel_rows<kSums, T, C>(args, panel, i);
+  for (; i + 2 <= end; i += 2) panel_rows<kSums, T, 2>(args, panel, i);
+  if (i < end) panel_rows<kSums, T, 1>(args, panel, i);
+}
+
+/// Rows [begin, end) of x times the tiles from `tile`, kPanelTiles of them or one.
+template <class Type>
+void panel_tiles(const MatMulArgs& args, const std::byte* matrix, std::int64_t tile, int n_tiles,
+                 std::int64_t begin, std::int64_t end) {
+  const PackedWeight& weight = *args.weight;
+  const std::int64_t n_blocks = weight.n_cols / kBlockElements;
+  const std::int64_t n_chunks = (n_blocks + kPanelBlocks - 1) / kPanelBlocks;
+  const std::int64_t chunk = (n_blocks + n_chunks - 1) / n_chunks;
+  PanelBlock blocks[kPanelTiles * kPanelBlocks];
+  for (std::int64_t first = 0; first < n_blocks; first += chunk) {
+    const Panel panel = {.blocks = blocks,
+                         .first_block = first,
+                         .n_blocks = least(chunk, n_blocks - first),
+                         .column = tile * kTileRows,
+                         .n_columns = weight.n_rows - tile * kTileRows};
+    for (int t = 0; t < n_tiles; ++t) {
+      unpack<Type>(matrix + (tile + t) * weight.tile_stride, first, panel.n_blocks,
+                   blocks + t * kPanelBlocks);
+    }
+    if (n_tiles == kPanelTiles) {
+      panel_range<Type::kSums, kPanelTiles>(args, panel, begin, end);
+    } else {
+      panel_range<Type::kSums, 1>(args, panel, begin, end);
+    }
+  }
 }
 
 template <class Type>
 void panels(const MatMulArgs& args, const std::byte* matrix, std::int64_t tile_begin,
             std::int64_t tile_end) {
-  const PackedWeight& weight = *args.weight;
-  const std::int64_t n_blocks = weight.n_cols / kBlockElements;
-  const std::int64_t n_chunks = (n_blocks + kPanelBlocks - 1) / kPanelBlocks;
-  const std::int64_t chunk = (n_blocks + n_chunks - 1) / n_chunks;
-  const std::int64_t row_bytes = n_blocks * static_cast<std::int64_t>(sizeof(Q8ABlock));
-  const std::int64_t rows = (kCacheBytes / row_bytes / kPanelRows + 1) * kPanelRows;
-  PanelBlock blocks[kPanelTiles][kPanelBlocks];
+  constexpr std::int64_t kWholeRows = 6;  // a multiple of what panel_range takes at a time
+  const std::int64_t row_bytes =
+      args.weight->n_cols / kBlockElements * static_cast<std::int64_t>(sizeof(Q8ABlock));
+  const std::int64_t rows = (kCacheBytes / row_bytes / kWholeRows + 1) * kWholeRows;
   for (std::int64_t begin = 0; begin < args.n_x; begin += rows) {
     const std::int64_t end = least(args.n_x, begin + rows);
-    for (std::int64_t tile = tile_begin; tile < tile_end; tile += kPanelTiles) {
-      Panel panel;
-      panel.column = tile * kTileRows;
-      for (std::int64_t first = 0; first < n_blocks; first += chunk) {
-        panel.first_block = first;
-        panel.n_blocks = least(chunk, n_blocks - first);
-        for (int t = 0; t < kPanelTiles; ++t) {
-          const bool exists = tile + t < tile_end;
-          panel.blocks[t] = blocks[exists ? t : 0];
-          panel.n_lanes[t] = exists ? weight.n_rows - (tile + t) * kTileRows : 0;
-          if (exists) {
-            unpack<Type>(matrix + (tile + t) * weight.tile_stride, first, panel.n_blocks,
-                         blocks[t]);
-          }
-        }
-        panel_range<Type::kSums>(args, panel, begin, end);
-      }
+    std::int64_t tile = tile_begin;
+    for (; tile + kPanelTiles <= tile_end; tile += kPanelTiles) {
+      panel_tiles<Type>(args, matrix, tile, kPanelTiles, begin, end);
     }
+    if (tile < tile_end) panel_tiles<Type>(args, matrix, tile, 1, begin, end);
   }
 }
 
