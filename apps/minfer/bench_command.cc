@@ -7,6 +7,7 @@
 #include <random>
 
 #include "base/json_writer.h"
+#include "base/printable.h"
 #include "commands.h"
 #include "load.h"
 #include "signals.h"
@@ -124,6 +125,27 @@ struct Report {
   }
 };
 
+/// `text` for a cell of a Markdown table: no bar splits it, no control character reaches a
+/// terminal.
+std::string markdown_cell(std::string_view text) {
+  std::string cell;
+  for (const char c : printable(text)) {
+    if (c == '|') cell += '\\';
+    cell += c;
+  }
+  return cell;
+}
+
+/// `text` as a quoted field of RFC 4180.
+std::string csv_field(std::string_view text) {
+  std::string field = "\"";
+  for (const char c : text) {
+    if (c == '"') field += '"';
+    field += c;
+  }
+  return field + "\"";
+}
+
 std::string as_markdown(const Report& report) {
   std::string text =
       "| model | size | params | isa | threads | test | tok/s | GB/s | GFLOP/s |\n"
@@ -132,7 +154,7 @@ std::string as_markdown(const Report& report) {
   for (const Test& test : report.tests) {
     text += fmt::format(
         "| {} | {} | {:.1f} M | {} | {} | {} | {:.2f} ± {:.2f} | {} | {:.1f} |\n",
-        report.model_name, megabytes(model.weight_bytes()),
+        markdown_cell(report.model_name), megabytes(model.weight_bytes()),
         static_cast<double>(model.n_params()) / 1e6, cpu::isa_name(report.loaded.isa),
         report.loaded.threads.n_threads, test.name, test.mean(), test.deviation(),
         test.n_gen > 0 ? fmt::format("{:.1f}", report.gbps(test)) : "", report.gflops(test));
@@ -146,8 +168,8 @@ std::string as_csv(const Report& report) {
       "gbps,gflops\n";
   const model::Model& model = report.loaded.model();
   for (const Test& test : report.tests) {
-    text += fmt::format("\"{}\",{},{},cpu,{},{},{},{},{},0,1,{:.3f},{:.3f},{:.3f},{:.3f}\n",
-                        report.model_name, model.weight_bytes(), model.n_params(),
+    text += fmt::format("{},{},{},cpu,{},{},{},{},{},0,1,{:.3f},{:.3f},{:.3f},{:.3f}\n",
+                        csv_field(report.model_name), model.weight_bytes(), model.n_params(),
                         cpu::isa_name(report.loaded.isa), report.loaded.threads.n_threads,
                         test.name, test.n_prompt, test.n_gen, test.mean(), test.deviation(),
                         report.gbps(test), report.gflops(test));
@@ -192,13 +214,14 @@ Result<int> bench_command(const Invocation& invocation, const EnvSwitches& env) 
   if (options.bench_prompt == 0 && options.bench_gen == 0) {
     return invalid_argument("nothing to measure: --n-prompt and --n-gen are both 0");
   }
-  MINFER_ASSIGN_OR_RETURN(Loaded loaded, load(invocation, env));
   Invocation sized = invocation;
   const std::int32_t needed = std::max(options.bench_prompt, options.bench_gen + 1);
   if (sized.options.ctx_size == 0) sized.options.ctx_size = needed;
   if (sized.options.ctx_size < needed) {
-    return out_of_range(fmt::format("the tests need a context of {}: raise --ctx-size", needed));
+    return invalid_argument(
+        fmt::format("the tests need a context of {}: raise --ctx-size", needed));
   }
+  MINFER_ASSIGN_OR_RETURN(Loaded loaded, load(invocation, env));
   MINFER_ASSIGN_OR_RETURN(SessionChoice choice, open_session(loaded, sized, env, 0, 0));
   if (!options.quiet) print_note(header_line(loaded, choice));
 

@@ -158,6 +158,17 @@ std::string as_json(const model::Model& model, const Memory& memory, bool all) {
       json.key(entry.key).string(entry.value.to_string());
     }
     json.end_object();
+    json.key("tensors").begin_array();
+    for (const gguf::TensorInfo& tensor : model.file().tensors()) {
+      json.begin_object();
+      json.key("name").string(tensor.name);
+      json.key("type").string(dtype_name(tensor.dtype));
+      json.key("shape").begin_array();
+      for (int axis = 0; axis < tensor.shape.rank(); ++axis) json.integer(tensor.shape[axis]);
+      json.end_array();
+      json.end_object();
+    }
+    json.end_array();
   }
   json.end_object();
   return json.text() + "\n";

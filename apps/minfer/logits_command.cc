@@ -17,7 +17,7 @@
 namespace minfer::app {
 namespace {
 
-Result<std::vector<engine::TokenId>> parse_tokens(std::string_view text, std::int64_t n_vocab) {
+Result<std::vector<engine::TokenId>> parse_tokens(std::string_view text) {
   std::vector<engine::TokenId> ids;
   while (!text.empty()) {
     const std::size_t comma = std::min(text.find(','), text.size());
@@ -25,13 +25,21 @@ Result<std::vector<engine::TokenId>> parse_tokens(std::string_view text, std::in
     text.remove_prefix(std::min(comma + 1, text.size()));
     engine::TokenId id = 0;
     const auto [rest, error] = std::from_chars(word.data(), word.data() + word.size(), id);
-    if (error != std::errc() || rest != word.data() + word.size() || id < 0 || id >= n_vocab) {
-      return invalid_argument(fmt::format("--tokens: \"{}\" is not a token id (0 to {})",
-                                          printable(word, 20), n_vocab - 1));
+    if (error != std::errc() || rest != word.data() + word.size() || id < 0) {
+      return invalid_argument(
+          fmt::format("--tokens: \"{}\" is not a token id; write ids with commas, as in 1,2,3",
+                      printable(word, 20)));
     }
     ids.push_back(id);
   }
   return ids;
+}
+
+Status check_in_vocabulary(std::span<const engine::TokenId> ids, std::int64_t n_vocab) {
+  const auto bad = std::ranges::find_if(ids, [&](engine::TokenId id) { return id >= n_vocab; });
+  if (bad == ids.end()) return ok_status();
+  return invalid_argument(
+      fmt::format("--tokens: {} is not a token id of this model (0 to {})", *bad, n_vocab - 1));
 }
 
 std::string top_list(std::span<const float> row, std::int64_t position, std::int32_t n_top,
@@ -85,17 +93,16 @@ Result<int> logits_command(const Invocation& invocation, const EnvSwitches& env)
     return invalid_argument(
         fmt::format("no tokens given. Example: minfer logits {} --tokens 1,2,3", options.model));
   }
-  MINFER_ASSIGN_OR_RETURN(Loaded loaded, load(invocation, env));
-  MINFER_ASSIGN_OR_RETURN(const auto ids,
-                          parse_tokens(options.tokens, loaded.model().hparams().n_vocab));
-  if (ids.empty()) return invalid_argument("--tokens: the list is empty");
+  MINFER_ASSIGN_OR_RETURN(const auto ids, parse_tokens(options.tokens));
   Invocation sized = invocation;
   // The ids need no room behind them.
   if (sized.options.ctx_size == 0) sized.options.ctx_size = static_cast<std::int32_t>(ids.size());
   if (static_cast<std::int32_t>(ids.size()) > sized.options.ctx_size) {
-    return out_of_range(fmt::format("{} tokens do not fit in a context of {}: raise --ctx-size",
-                                    ids.size(), sized.options.ctx_size));
+    return invalid_argument(fmt::format("{} tokens do not fit in a context of {}: raise --ctx-size",
+                                        ids.size(), sized.options.ctx_size));
   }
+  MINFER_ASSIGN_OR_RETURN(Loaded loaded, load(invocation, env));
+  MINFER_RETURN_IF_ERROR(check_in_vocabulary(ids, loaded.model().hparams().n_vocab));
   MINFER_ASSIGN_OR_RETURN(SessionChoice choice, open_session(loaded, sized, env, 0, 0));
   engine::Session& session = *choice.session;
   const bool to_stdout = options.out == "-";

@@ -42,7 +42,6 @@ const OptionRow kOptions[] = {
 
   {"quiet", 'q', kModelCommands, &Options::quiet, "", 0, 0, "off", "no header, progress or summary; errors stay", "Output"},
   {"json", 0, kRun | kTokenize | kInfo, &Options::json, "", 0, 0, "off", "one JSON object on stdout", "Output"},
-  {"color", 0, kRun | kInfo, &Options::color, "auto|on|off", 0, 0, "auto", "colours on a terminal (NO_COLOR is respected)", "Output"},
   {"dump-graph", 0, kRun, &Options::dump_graph, "F.dot", 0, 0, "none", "write the graph that would run, for Graphviz, and exit", "Output"},
   {"dump-graph-json", 0, kRun, &Options::dump_graph_json, "F.json", 0, 0, "none", "the same as JSON", "Output"},
 

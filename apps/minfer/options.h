@@ -60,7 +60,6 @@ struct Options {
   bool raw = false;
 
   // output
-  std::string color = "auto";
   bool quiet = false;
   bool json = false;
   std::string dump_graph;

@@ -261,7 +261,8 @@ Status explain(const CLI::ParseError& error, std::span<const std::string> argume
   if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr && !arguments.empty()) {
     for (std::size_t i = arguments.size(); i-- > 0;) {
       if (!arguments[i].starts_with("-")) continue;
-      return invalid_argument(fmt::format("{} needs a value", arguments[i]));
+      const std::string name = arguments[i].substr(0, arguments[i].find('='));
+      return invalid_argument(fmt::format("{} needs a value", name));
     }
   }
   return invalid_argument(error.what());

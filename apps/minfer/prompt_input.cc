@@ -55,8 +55,7 @@ Result<std::optional<std::string>> read_prompt(const Options& options) {
   }
   if (!stdin_read && input_is_piped()) {
     MINFER_ASSIGN_OR_RETURN(std::string text, read_file("-"));
-    // An empty pipe is what a program without input has.
-    if (!text.empty()) parts.push_back(std::move(text));
+    if (!text.empty() || parts.empty()) parts.push_back(std::move(text));
   }
   if (parts.empty()) return std::optional<std::string>();
   std::string prompt = std::move(parts.front());

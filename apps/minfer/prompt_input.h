@@ -10,7 +10,8 @@
 namespace minfer::app {
 
 /// The argument, then each file, then the pipe, with a blank line between them; nothing when there
-/// is none of them. A pipe is read unless --no-stdin, or `-f -` has read it.
+/// is none of them. A pipe is read unless --no-stdin, or `-f -` has read it; an empty one adds
+/// nothing to the others.
 Result<std::optional<std::string>> read_prompt(const Options& options);
 
 }  // namespace minfer::app

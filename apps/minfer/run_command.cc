@@ -1,9 +1,7 @@
 // minfer MODEL [PROMPT]: one prompt, one answer.
 #include <fmt/format.h>
 
-#include <charconv>
 #include <chrono>
-#include <random>
 
 #include "base/json_writer.h"
 #include "base/memory.h"
@@ -13,6 +11,7 @@
 #include "ir/print.h"
 #include "load.h"
 #include "prompt_input.h"
+#include "sampling_settings.h"
 #include "signals.h"
 #include "terminal.h"
 
@@ -32,64 +31,6 @@ class TokenizerBytes final : public engine::TokenBytes {
  private:
   text::TokenText text_;
 };
-
-Result<std::vector<sampling::LogitBias>> parse_biases(const std::vector<std::string>& texts) {
-  std::vector<sampling::LogitBias> biases;
-  for (const std::string& text : texts) {
-    sampling::LogitBias bias;
-    const char* end = text.data() + text.size();
-    const auto id = std::from_chars(text.data(), end, bias.token);
-    const bool colon = id.ec == std::errc() && id.ptr != end && *id.ptr == ':';
-    const auto value = colon ? std::from_chars(id.ptr + 1, end, bias.bias) : id;
-    if (!colon || value.ec != std::errc() || value.ptr != end) {
-      return invalid_argument(
-          fmt::format("--logit-bias does not take \"{}\": write ID:BIAS, as in 42:-100", text));
-    }
-    biases.push_back(bias);
-  }
-  return biases;
-}
-
-/// Overwrites an option that was not given with the model file's key, where it has it.
-template <class T>
-Status from_file(const Invocation& invocation, const gguf::File& file, std::string_view option,
-                 std::string_view key, T& to) {
-  if (invocation.was_given(option) || !file.has(key)) return ok_status();
-  MINFER_ASSIGN_OR_RETURN(const double value, file.f64(key));
-  to = static_cast<T>(value);
-  return ok_status();
-}
-
-Result<sampling::SamplerOptions> sampler_options(const Invocation& invocation,
-                                                 const gguf::File& file) {
-  const Options& o = invocation.options;
-  sampling::SamplerOptions s;
-  s.temp = o.temp;
-  s.top_k = o.top_k;
-  s.top_p = o.top_p;
-  s.min_p = o.min_p;
-  s.repeat_penalty = o.repeat_penalty;
-  s.repeat_last_n = o.repeat_last_n;
-  s.frequency_penalty = o.frequency_penalty;
-  s.presence_penalty = o.presence_penalty;
-  if (o.sampling == "file") {
-    const auto take = [&](std::string_view option, std::string_view key, auto& to) {
-      return from_file(invocation, file, option, key, to);
-    };
-    MINFER_RETURN_IF_ERROR(take("temp", "general.sampling.temp", s.temp));
-    MINFER_RETURN_IF_ERROR(take("top-k", "general.sampling.top_k", s.top_k));
-    MINFER_RETURN_IF_ERROR(take("top-p", "general.sampling.top_p", s.top_p));
-    MINFER_RETURN_IF_ERROR(take("min-p", "general.sampling.min_p", s.min_p));
-    MINFER_RETURN_IF_ERROR(
-        take("repeat-penalty", "general.sampling.penalty_repeat", s.repeat_penalty));
-    MINFER_RETURN_IF_ERROR(
-        take("repeat-last-n", "general.sampling.penalty_last_n", s.repeat_last_n));
-  }
-  if (o.greedy) s.set_greedy();
-  s.seed = o.seed >= 0 ? static_cast<std::uint64_t>(o.seed) : std::random_device{}();
-  MINFER_ASSIGN_OR_RETURN(s.logit_bias, parse_biases(o.logit_bias));
-  return s;
-}
 
 struct Prompt {
   std::vector<engine::TokenId> ids;
@@ -114,7 +55,6 @@ Result<Prompt> make_prompt(const model::Model& model, const Options& options,
     }
   }
   if (prompt.raw) {
-    if (!options.system.empty()) return invalid_argument("--system and --raw exclude each other");
     MINFER_ASSIGN_OR_RETURN(prompt.ids,
                             tokenizer->encode(text, {.parse_special = true, .add_special = true}));
   } else {
@@ -172,35 +112,45 @@ std::string summary(const engine::GenerateResult& result, engine::Session& sessi
   return text;
 }
 
+/// Why the answer is shorter than the model would have made it, or nothing.
 std::string cut_note(const engine::GenerateResult& result, const Options& options,
                      std::int32_t n_ctx) {
   if (result.finish == engine::FinishReason::kLength && options.predict != 0) {
-    return fmt::format("minfer: cut after {} tokens (--predict)\n", result.ids.size());
+    return fmt::format("cut after {} tokens (--predict)", result.ids.size());
   }
   if (result.finish == engine::FinishReason::kContext) {
-    return fmt::format("minfer: the context of {} is full: the answer is cut\n", n_ctx);
+    return fmt::format("the context of {} is full: the answer is cut (--ctx-size)", n_ctx);
   }
   return {};
 }
 
+void add_ids(JsonWriter& json, std::string_view key, std::span<const engine::TokenId> ids) {
+  json.key(key).begin_array();
+  for (const engine::TokenId id : ids) json.integer(id);
+  json.end_array();
+}
+
 std::string json_result(const engine::GenerateResult& result, const Prompt& prompt,
-                        std::uint64_t seed, const std::vector<std::string>& warnings) {
+                        std::uint64_t seed, double load_seconds, double total_seconds,
+                        const std::vector<std::string>& warnings) {
   JsonWriter json;
   json.begin_object();
   json.key("text").string(result.text);
   json.key("finish_reason").string(engine::finish_reason_name(result.finish));
-  json.key("ids").begin_array();
-  for (const engine::TokenId id : result.ids) json.integer(id);
-  json.end_array();
+  add_ids(json, "prompt_ids", prompt.ids);
+  add_ids(json, "ids", result.ids);
   json.key("seed").unsigned_integer(seed);
   json.key("usage").begin_object();
   json.key("prompt_tokens").unsigned_integer(prompt.ids.size());
   json.key("completion_tokens").unsigned_integer(result.ids.size());
+  json.key("total_tokens").unsigned_integer(prompt.ids.size() + result.ids.size());
   json.end_object();
   json.key("timings").begin_object();
+  json.key("load_seconds").number(load_seconds);
   json.key("prefill_seconds").number(result.prefill_seconds);
   json.key("decode_seconds").number(result.decode_seconds);
   json.key("sample_seconds").number(result.sample_seconds);
+  json.key("total_seconds").number(total_seconds);
   json.end_object();
   json.key("warnings").begin_array();
   for (const std::string& warning : warnings) json.string(warning);
@@ -222,41 +172,56 @@ int exit_code(const engine::GenerateResult& result, const Output& out) {
   return 0;
 }
 
+engine::GenerateOptions generate_settings(const Options& options, const EnvSwitches& env,
+                                          Output& out) {
+  engine::GenerateOptions settings;
+  settings.ignore_eos = options.ignore_eos;
+  settings.stops = options.stops;
+  settings.cancel = &stop_flag();
+  settings.trace_timing = env.timing;
+  if (!options.json) {
+    settings.on_text = [&out](std::string_view piece) { return out.write(piece); };
+  }
+  return settings;
+}
+
 }  // namespace
 
 Result<int> run_command(const Invocation& invocation, const EnvSwitches& env) {
   const Options& options = invocation.options;
   const auto start = Clock::now();
+  MINFER_ASSIGN_OR_RETURN(sampling::SamplerOptions sampler_opts, sampler_settings(options));
+  if (options.raw && !options.system.empty()) {
+    return invalid_argument("--system and --raw exclude each other");
+  }
   MINFER_ASSIGN_OR_RETURN(const auto text, read_prompt(options));
-  if (!text) {
+  // A program that is started without input often has an empty pipe.
+  if (!text || (text->empty() && !options.has_prompt && options.files.empty())) {
     return invalid_argument(fmt::format(
-        "no prompt given. Example: minfer {} \"Hello\", or a pipe: git diff | minfer {} \"Review "
+        "no prompt given. Example: minfer {0} \"Hello\", or a pipe: git diff | minfer {0} \"Review "
         "this\"",
-        options.model, options.model));
+        options.model));
   }
   MINFER_ASSIGN_OR_RETURN(Loaded loaded, load(invocation, env));
   const model::Model& model = loaded.model();
   MINFER_ASSIGN_OR_RETURN(const Prompt prompt, make_prompt(model, options, *text));
-  MINFER_ASSIGN_OR_RETURN(const sampling::SamplerOptions sampler_opts,
-                          sampler_options(invocation, model.file()));
+  MINFER_RETURN_IF_ERROR(take_file_settings(invocation, model.file(), sampler_opts));
   const auto eog = model.tokenizer()->vocab().end_of_generation();
   MINFER_ASSIGN_OR_RETURN(sampling::Sampler sampler,
                           sampling::Sampler::create(sampler_opts, model.hparams().n_vocab, eog));
-
-  engine::GenerateOptions generate_options;
-  generate_options.n_predict =
+  const std::int32_t n_predict =
       prompt.raw && !invocation.was_given("predict") ? kRawPredict : options.predict;
-  MINFER_ASSIGN_OR_RETURN(
-      SessionChoice choice,
-      open_session(loaded, invocation, env, static_cast<std::int32_t>(prompt.ids.size()),
-                   generate_options.n_predict));
+  MINFER_ASSIGN_OR_RETURN(SessionChoice choice,
+                          open_session(loaded, invocation, env,
+                                       static_cast<std::int32_t>(prompt.ids.size()), n_predict));
   engine::Session& session = *choice.session;
   if (!options.dump_graph.empty() || !options.dump_graph_json.empty()) {
     MINFER_RETURN_IF_ERROR(dump_graphs(session, options, prompt.ids.size()));
     return 0;
   }
 
-  std::vector<std::string> warnings;
+  const auto noted = model.tokenizer()->warnings();
+  std::vector<std::string> warnings(noted.begin(), noted.end());
   for (const std::string& note : {prompt.note, choice.note}) {
     if (!note.empty()) warnings.push_back(note);
   }
@@ -265,30 +230,26 @@ Result<int> run_command(const Invocation& invocation, const EnvSwitches& env) {
     for (const std::string& warning : warnings) print_error(warning);
   }
   Output out;
-  generate_options.ignore_eos = options.ignore_eos;
-  generate_options.stops = options.stops;
+  engine::GenerateOptions generate_options = generate_settings(options, env, out);
+  generate_options.n_predict = n_predict;
   generate_options.eog = eog;
-  generate_options.cancel = &stop_flag();
-  generate_options.trace_timing = env.timing;
-  if (!options.json) {
-    generate_options.on_text = [&out](std::string_view piece) { return out.write(piece); };
-  }
   TokenizerBytes bytes(*model.tokenizer());
   engine::GenerateResult result;
   {
     const StopTarget target(session);
     result = engine::generate(session, sampler, bytes, prompt.ids, generate_options);
   }
+  const std::string cut = cut_note(result, options, choice.n_ctx);
+  if (!cut.empty()) warnings.push_back(cut);
+  const double total = std::chrono::duration<double>(Clock::now() - start).count();
   if (options.json) {
-    out.write(json_result(result, prompt, sampler_opts.seed, warnings));
+    out.write(json_result(result, prompt, sampler_opts.seed, loaded.seconds, total, warnings));
   } else if (!result.text.empty() && !result.text.ends_with('\n') && out.terminal()) {
     out.write("\n");
   }
   if (!options.quiet) {
-    // On a terminal the answer has ended its line by now; in a pipe stderr stands by itself.
-    print_note(cut_note(result, options, choice.n_ctx));
-    print_note(summary(result, session, std::chrono::duration<double>(Clock::now() - start).count(),
-                       sampler_opts.seed));
+    if (!cut.empty()) print_error(cut);
+    print_note(summary(result, session, total, sampler_opts.seed));
   }
   if (env.op_timing) print_note(op_timing_table(*loaded.engine, session));
   return exit_code(result, out);

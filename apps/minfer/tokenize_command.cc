@@ -1,6 +1,7 @@
 // minfer tokenize MODEL [TEXT]: ids and pieces, and back.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 
 #include "base/json_writer.h"
@@ -15,30 +16,34 @@
 namespace minfer::app {
 namespace {
 
+bool is_separator(char c) { return c == ' ' || c == ',' || c == '\n' || c == '\r' || c == '\t'; }
+
 Result<std::vector<std::int32_t>> parse_ids(std::string_view text,
                                             const text::Tokenizer& tokenizer) {
   std::vector<std::int32_t> ids;
   const char* at = text.data();
   const char* end = at + text.size();
   for (;;) {
-    while (at != end && (*at == ' ' || *at == ',' || *at == '\n' || *at == '\t')) ++at;
+    at = std::find_if_not(at, end, is_separator);
     if (at == end) return ids;
+    const char* word_end = std::find_if(at, end, is_separator);
     std::int32_t id = 0;
-    const auto [rest, error] = std::from_chars(at, end, id);
-    if (error != std::errc() || !tokenizer.vocab().contains(id)) {
+    const auto [rest, error] = std::from_chars(at, word_end, id);
+    if (error != std::errc() || rest != word_end || !tokenizer.vocab().contains(id)) {
       return invalid_argument(
           fmt::format("--decode: \"{}\" is not an id of this vocabulary (0 to {})",
-                      printable(std::string_view(at, static_cast<std::size_t>(end - at)), 20),
+                      printable(std::string_view(at, static_cast<std::size_t>(word_end - at)), 20),
                       tokenizer.vocab().size() - 1));
     }
     ids.push_back(id);
-    at = rest;
+    at = word_end;
   }
 }
 
-std::string as_json(const std::vector<std::int32_t>& ids, const text::Tokenizer& tokenizer) {
+std::string as_json(const std::vector<std::int32_t>& ids, std::string_view text,
+                    const text::Tokenizer& tokenizer) {
   JsonWriter json;
-  json.begin_object().key("tokens").begin_array();
+  json.begin_object().key("text").string(text).key("tokens").begin_array();
   for (const std::int32_t id : ids) {
     json.begin_object();
     json.key("id").integer(id);
@@ -79,12 +84,13 @@ Result<int> tokenize_command(const Invocation& invocation, const EnvSwitches&) {
   Output out;
   if (options.decode) {
     MINFER_ASSIGN_OR_RETURN(const auto ids, parse_ids(*text, *tokenizer));
-    out.write(tokenizer->decode(ids, /*show_special=*/!options.no_special));
+    const std::string decoded = tokenizer->decode(ids, /*show_special=*/!options.no_special);
+    out.write(options.json ? as_json(ids, decoded, *tokenizer) : decoded);
   } else {
     const bool special = !options.no_special;
     MINFER_ASSIGN_OR_RETURN(const auto ids, tokenizer->encode(*text, {.parse_special = special,
                                                                       .add_special = special}));
-    out.write(options.json  ? as_json(ids, *tokenizer)
+    out.write(options.json  ? as_json(ids, *text, *tokenizer)
               : options.ids ? as_line(ids)
                             : as_table(ids, *tokenizer));
   }

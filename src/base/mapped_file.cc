@@ -96,9 +96,9 @@ Result<MappedFile> MappedFile::open(const std::string& path, MapOptions options)
   if (fd.get() < 0) return system_error(path, "open", errno);
   struct stat info{};
   if (::fstat(fd.get(), &info) != 0) return system_error(path, "read", errno);
-  if (S_ISDIR(info.st_mode)) return invalid_argument(path + ": is a directory, not a file");
+  if (S_ISDIR(info.st_mode)) return io_error(path + ": is a directory, not a file");
   if (!S_ISREG(info.st_mode)) {
-    return invalid_argument(path + ": is not a regular file; save it to one first");
+    return io_error(path + ": is not a regular file; save it to one first");
   }
   MappedFile file;
   file.path_ = std::make_unique<std::string>(path);
@@ -135,7 +135,7 @@ Result<std::string> read_file(const std::string& path, std::uint64_t max_bytes) 
   while (true) {
     const ssize_t n = ::read(fd.get(), buffer.data(), buffer.size());
     if (n < 0 && errno == EINTR) continue;
-    if (n < 0 && errno == EISDIR) return invalid_argument(path + ": is a directory, not a file");
+    if (n < 0 && errno == EISDIR) return io_error(path + ": is a directory, not a file");
     if (n < 0) return system_error(path, "read", errno);
     if (n == 0) return text;
     text.append(buffer.data(), static_cast<std::size_t>(n));

@@ -10,7 +10,7 @@ namespace {
 
 struct KnownTemplate {
   std::uint64_t hash;               // hash64 of the template's source
-  std::string_view default_system;  // put first when the conversation has no system message
+  std::string_view default_system;  // put first when there is no system message; empty: nothing is
 };
 
 constexpr std::array kKnownTemplates = {
@@ -20,6 +20,8 @@ constexpr std::array kKnownTemplates = {
     // Qwen2.5 and Qwen2.5-Coder instruct
     KnownTemplate{0x639547fe4d33fa67ULL,
                   "You are Qwen, created by Alibaba Cloud. You are a helpful assistant."},
+    // ChatML as it is mostly written: every message, then the opening of the reply
+    KnownTemplate{0xa04f41d813a07b13ULL, {}},
 };
 
 const KnownTemplate* find(std::string_view source) {
@@ -51,7 +53,7 @@ Result<std::vector<PromptSpan>> render(std::string_view source,
   }
   if (messages.empty()) return invalid_argument("the conversation has no message");
   std::vector<PromptSpan> spans;
-  if (messages.front().role != "system") {
+  if (messages.front().role != "system" && !known->default_system.empty()) {
     append_message(spans, "system", known->default_system, true);
   }
   for (const Message& message : messages) {

@@ -83,13 +83,13 @@ TEST_F(Files, errors_hold_the_path_as_given) {
   EXPECT_EQ(MappedFile::open(path_ + "/x").status().code(), StatusCode::kNotFound);
 
   const std::string folder = folder_.string();
-  EXPECT_EQ(MappedFile::open(folder).status().code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(MappedFile::open(folder).status().code(), StatusCode::kIo);
   EXPECT_EQ(read_file(folder).status().message(), folder + ": is a directory, not a file");
-  EXPECT_EQ(MappedFile::open("/dev/null").status().code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(MappedFile::open("/dev/null").status().code(), StatusCode::kIo);
   EXPECT_EQ(MappedFile::open(std::string("a\0b", 3)).status().code(), StatusCode::kInvalidArgument);
   const std::string pipe = (folder_ / "pipe").string();
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
-  EXPECT_EQ(MappedFile::open(pipe).status().code(), StatusCode::kInvalidArgument);  // and at once
+  EXPECT_EQ(MappedFile::open(pipe).status().code(), StatusCode::kIo);  // and at once
   if (::geteuid() != 0) {
     ASSERT_EQ(::chmod(path_.c_str(), 0), 0);
     EXPECT_EQ(MappedFile::open(path_).status().code(), StatusCode::kIo);
