@@ -35,6 +35,11 @@ Result<MemoryBlock> MemoryBlock::create(std::uint64_t size_bytes) {
   return block;
 }
 
+void MemoryBlock::prefer_large_pages() {
+  // A refusal only means ordinary pages.
+  if (size_bytes_ > 0) (void)madvise(data_, size_bytes_, MADV_HUGEPAGE);
+}
+
 void MemoryBlock::poison() {
   // 0x7fffffff is a NaN as F32; as int8 and f16 it is no number either.
   constexpr std::uint32_t kNan = 0x7fffffff;

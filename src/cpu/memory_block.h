@@ -27,6 +27,8 @@ class MemoryBlock {
   [[nodiscard]] std::byte* data() const { return data_; }
   [[nodiscard]] std::uint64_t size_bytes() const { return size_bytes_; }
 
+  /// Asks for large pages: quicker to touch and to stream through, for blocks that are used whole.
+  void prefer_large_pages();
   /// Fills the block with quiet NaNs: what is read before it is written shows itself.
   void poison();
 

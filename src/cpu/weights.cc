@@ -113,6 +113,7 @@ Result<std::unique_ptr<CpuWeights>> CpuWeights::load(Runtime& runtime,
     const std::uint64_t bytes = static_cast<std::uint64_t>(plain.n_matrices) *
                                 interleaved_bytes(plain.dtype, plain.n_rows, plain.n_cols);
     MINFER_ASSIGN_OR_RETURN(entry.copy, MemoryBlock::create(bytes));
+    entry.copy.prefer_large_pages();
     entry.matrix = interleave_all(runtime, plain, entry.copy.data());
     weights->extra_bytes_ += bytes;
     mappings.drop(plain.data, static_cast<std::uint64_t>(plain.n_matrices * plain.matrix_stride));
