@@ -10,6 +10,18 @@
 #include "model/vocab_glue.h"
 
 namespace minfer::model {
+namespace {
+
+/// "[tokenizer]: what" becomes "[tokenizer] FILE: what": text/ knows no files.
+Status name_file(const Status& status, const std::string& path) {
+  constexpr std::string_view kRoom = "[tokenizer]";
+  std::string_view what = status.message();
+  if (what.starts_with(kRoom)) what.remove_prefix(kRoom.size());
+  while (what.starts_with(':') || what.starts_with(' ')) what.remove_prefix(1);
+  return {status.code(), fmt::format("{} {}: {}", kRoom, path, what)};
+}
+
+}  // namespace
 
 struct Model::Impl {
   explicit Impl(gguf::File opened) : file(std::move(opened)) {}
@@ -38,7 +50,7 @@ Status Model::Impl::read_tokenizer(const LoadOptions& options) {
   MINFER_ASSIGN_OR_RETURN(text::VocabSpec spec, read_vocab_spec(file));
   if (options.skip_vocab || says_no_vocab(spec)) return ok_status();
   auto created = text::Tokenizer::create(std::move(spec));
-  if (!created.ok()) return in_file(created.status());
+  if (!created.ok()) return name_file(created.status(), file.path());
   tokenizer = std::move(created).value();
   return ok_status();
 }

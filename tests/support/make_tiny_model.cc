@@ -22,7 +22,8 @@ int fail(std::string_view text) {
 
 Status write_all(const std::string& folder) {
   for (const TinyModelSpec& spec : minfer::tests::all_tiny_models()) {
-    const std::string path = fmt::format("{}/{}.gguf", folder, minfer::tests::tiny_model_name(spec));
+    const std::string path =
+        fmt::format("{}/{}.gguf", folder, minfer::tests::tiny_model_name(spec));
     MINFER_RETURN_IF_ERROR(minfer::tests::write_tiny_model(spec, path));
     fmt::print("{}\n", path);
   }
