@@ -80,7 +80,11 @@ Result<SessionChoice> open_session(const Loaded& loaded, const Invocation& invoc
   session_options.trace_rebuilds = env.rebuild_trace;
   session_options.dump_dir = env.graph_dump;
   SessionChoice choice;
-  MINFER_ASSIGN_OR_RETURN(choice.session, engine::Session::create(*loaded.engine, session_options));
+  auto session = engine::Session::create(*loaded.engine, session_options);
+  if (!session.ok()) {
+    return session.status().with_context(fmt::format("a context of {}", context.n_ctx));
+  }
+  choice.session = std::move(*session);
   choice.n_ctx = context.n_ctx;
   choice.n_ctx_reason = context.reason;
   choice.note = context.note;

@@ -47,10 +47,12 @@ Result<ContextChoice> choose_context(const ContextRequest& request) {
                                       request.trained, request.memory.reason);
   }
   if (request.n_prompt >= choice.n_ctx) {
+    const std::string trained =
+        choice.n_ctx == request.trained ? "" : fmt::format(" (trained for {})", request.trained);
     return out_of_range(fmt::format(
-        "the prompt has {} tokens and the context {}: no room for an answer; shorten the prompt{}",
-        request.n_prompt, choice.n_ctx,
-        choice.n_ctx < request.trained ? " or raise --ctx-size" : ""));
+        "the prompt has {} tokens and the context {}{}: no room for an answer; shorten the prompt "
+        "or set --ctx-size to more than {}",
+        request.n_prompt, choice.n_ctx, trained, request.n_prompt));
   }
   return choice;
 }

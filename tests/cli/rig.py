@@ -225,6 +225,7 @@ class Gguf:
             for _ in range(self._number("I")):
                 elements *= self._number("Q")
             infos.append((name, self._number("I"), elements, self._number("Q")))
+        self._end = self._at  # of the header
         data = (self._at + 31) // 32 * 32
         for name, kind, elements, offset in infos:
             self.tensors[name] = (data + offset, kind, elements)
@@ -267,7 +268,25 @@ class Gguf:
         self.bytes[self.data:] = bytes(len(self.bytes) - self.data)
         return self
 
+    def add_key(self, name, code, value):
+        """A number more: in front of the others, the data moved on by a multiple of its alignment."""
+        kind = {"I": 4, "f": 6}[code]
+        key = name.encode()
+        entry = struct.pack("<Q", len(key)) + key + struct.pack("<I" + code, kind, value)
+        n_keys = struct.unpack_from("<Q", self.bytes, 16)[0]
+        struct.pack_into("<Q", self.bytes, 16, n_keys + 1)
+        self.bytes[24:24] = entry
+        padding = -(self._end + len(entry)) % 32
+        old_data = self.data + len(entry)
+        self.bytes[self._end + len(entry):old_data] = bytes(padding)
+        return self
+
     def save(self, name):
         path = FOLDER / name
         path.write_bytes(self.bytes)
         return path
+
+
+def with_key(path, name, code, value):
+    """A copy of the model with one number more in its metadata."""
+    return Gguf(path).add_key(name, code, value).save("with-key.gguf")
