@@ -22,8 +22,8 @@ MINFER_INLINE __m256i broadcast4(const void* from) {
   return _mm256_set1_epi32(word);
 }
 
-/// Computes `sum` here and now. GCC re-associates chains of vector adds and delays them to the end of
-/// the block, with every product of it in memory meanwhile.
+/// Computes `sum` here and now. GCC re-associates chains of vector adds and delays them to the end
+/// of the block, with every product of it in memory meanwhile.
 MINFER_INLINE void pin(__m256i& sum) { __asm__("" : "+x"(sum)); }
 
 /// Adds the products of steps [kFrom, kTo) to 16-bit sums; with kFresh the first step sets them.
