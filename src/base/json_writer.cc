@@ -4,27 +4,10 @@
 
 #include <cmath>
 
+#include "base/utf8.h"
+
 namespace minfer {
 namespace {
-
-/// Length of the well-formed UTF-8 character at the front of `text`, or 0.
-std::size_t character_length(std::string_view text) {
-  const auto at = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned char lead = at(0);
-  const std::size_t n = lead < 0x80   ? 1
-                        : lead < 0xC2 ? 0
-                        : lead < 0xE0 ? 2
-                        : lead < 0xF0 ? 3
-                        : lead < 0xF5 ? 4
-                                      : 0;
-  if (n == 0 || n > text.size()) return 0;
-  for (std::size_t i = 1; i < n; ++i) {
-    if ((at(i) & 0xC0) != 0x80) return 0;
-  }
-  if (n == 3 && ((lead == 0xE0 && at(1) < 0xA0) || (lead == 0xED && at(1) > 0x9F))) return 0;
-  if (n == 4 && ((lead == 0xF0 && at(1) < 0x90) || (lead == 0xF4 && at(1) > 0x8F))) return 0;
-  return n;
-}
 
 void append_quoted(std::string& out, std::string_view text) {
   out += '"';
@@ -41,13 +24,9 @@ void append_quoted(std::string& out, std::string_view text) {
     } else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F) {
       out += fmt::format("\\u{:04x}", static_cast<unsigned>(c));
     } else {
-      n = character_length(text);
-      if (n == 0) {
-        out += "\xEF\xBF\xBD";
-        n = 1;
-      } else {
-        out += text.substr(0, n);
-      }
+      const Char character = decode_char(text, 0);
+      n = character.length;
+      append_utf8(out, character.code);
     }
     text.remove_prefix(n);
   }

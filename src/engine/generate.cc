@@ -4,8 +4,8 @@
 #include <chrono>
 #include <cstdio>
 
+#include "base/utf8.h"
 #include "engine/stop_matcher.h"
-#include "engine/utf8_gate.h"
 
 namespace minfer::engine {
 namespace {
@@ -43,6 +43,8 @@ class Run {
     while (logits.ok() && !step(*logits)) logits = forward_last();
     result_.decode_seconds = seconds_since(decode_start);
     if (!logits.ok()) fail(logits.status());
+    // The last token is drawn and not run.
+    if (result_.ids.size() > n_timed_) trace_timing(0.0);
     close();
     return std::move(result_);
   }
@@ -88,14 +90,18 @@ class Run {
     const auto start = Clock::now();
     auto logits = source_.advance({&last_, 1});
     if (logits.ok()) ++result_.n_decode_forwards;
-    if (options_.trace_timing) {
-      const double forward = seconds_since(start);
-      const double both = forward + last_sample_seconds_;
-      std::fprintf(stderr, "token %zu: sample %.3f ms (%.1f%%), forward %.3f ms (%.1f%%)\n",
-                   result_.ids.size(), last_sample_seconds_ * 1e3,
-                   last_sample_seconds_ / both * 100, forward * 1e3, forward / both * 100);
-    }
+    trace_timing(seconds_since(start));
     return logits;
+  }
+
+  /// MINFER_TIMING's line for the newest token.
+  void trace_timing(double forward_seconds) {
+    n_timed_ = result_.ids.size();
+    if (!options_.trace_timing) return;
+    const double both = forward_seconds + last_sample_seconds_;
+    std::fprintf(stderr, "token %zu: sample %.3f ms (%.1f%%), forward %.3f ms (%.1f%%)\n", n_timed_,
+                 last_sample_seconds_ * 1e3, last_sample_seconds_ / both * 100,
+                 forward_seconds * 1e3, forward_seconds / both * 100);
   }
 
   /// Passes the token's bytes through the stop matcher; true when a stop string was completed.
@@ -162,6 +168,7 @@ class Run {
   bool finished_ = false;
   TokenId last_ = 0;
   double last_sample_seconds_ = 0;
+  std::size_t n_timed_ = 0;  // tokens that MINFER_TIMING has told of
   std::string token_bytes_, safe_, characters_;
 };
 

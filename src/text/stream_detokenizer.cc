@@ -1,21 +1,18 @@
 #include "text/stream_detokenizer.h"
 
-#include "text/unicode.h"
-
 namespace minfer::text {
 
 std::string StreamDetokenizer::push(std::int32_t id) {
-  text_.append(id, waiting_);
-  const std::size_t tail = incomplete_tail(waiting_);
-  const std::string_view whole = std::string_view(waiting_).substr(0, waiting_.size() - tail);
-  std::string out = replace_invalid_utf8(whole);
-  waiting_.erase(0, whole.size());
+  bytes_.clear();
+  text_.append(id, bytes_);
+  std::string out;
+  gate_.feed(bytes_, out);
   return out;
 }
 
 std::string StreamDetokenizer::finish() {
-  std::string out = replace_invalid_utf8(waiting_);
-  waiting_.clear();
+  std::string out;
+  gate_.flush(out);
   return out;
 }
 

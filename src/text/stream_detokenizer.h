@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <string>
 
+#include "base/utf8.h"
 #include "text/tokenizer.h"
 
 namespace minfer::text {
@@ -32,7 +33,8 @@ class StreamDetokenizer {
 
  private:
   TokenText text_;
-  std::string waiting_;
+  std::string bytes_;
+  Utf8Gate gate_;
 };
 
 }  // namespace minfer::text

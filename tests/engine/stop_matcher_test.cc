@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "engine/utf8_gate.h"
+#include "base/utf8.h"
 
 namespace minfer::engine {
 namespace {
