@@ -66,7 +66,7 @@ class StoreAndModel {
         check_rows(id, sequence, group);
       }
       const plan::SequenceId ids[] = {id};
-      const auto* state = reinterpret_cast<const std::int64_t*>(kv_->access(ids).state_read[0]);
+      const auto* state = reinterpret_cast<const std::uint64_t*>(kv_->access(ids).state_read[0]);
       ASSERT_EQ(*state, sequence.states.back());
     }
     std::int32_t used = 0;
@@ -85,7 +85,7 @@ class StoreAndModel {
  private:
   struct Sequence {
     std::vector<float> stamps;         // by position
-    std::vector<std::int64_t> states;  // by length: what the state holds
+    std::vector<std::uint64_t> states;  // by length: what the state holds
     std::vector<std::int32_t> checkpoints;
     std::int32_t evicted = 0;  // positions below it are gone in group 0
   };
@@ -152,11 +152,11 @@ class StoreAndModel {
     for (const auto& add : rows) {
       Sequence& sequence = model_[add.sequence];
       const plan::SequenceId ids[] = {add.sequence};
-      auto* state = reinterpret_cast<std::int64_t*>(kv_->access(ids).state_write[0]);
+      auto* state = reinterpret_cast<std::uint64_t*>(kv_->access(ids).state_write[0]);
       for (std::int32_t i = 0; i < add.n; ++i) {
         const auto position = static_cast<std::int32_t>(sequence.stamps.size());
         sequence.stamps.push_back(++stamp_);
-        sequence.states.push_back(sequence.states.back() * 3 + static_cast<std::int64_t>(stamp_));
+        sequence.states.push_back(sequence.states.back() * 3 + static_cast<std::uint64_t>(stamp_));
         for (std::int32_t group = 0; group < 2; ++group)
           *row(add.sequence, group, position) = stamp_;
       }

@@ -189,6 +189,7 @@ void PoisonBackend::poison(backend::Buffer& buffer) {
     std::fill(own(buffer).bytes.begin(), own(buffer).bytes.end(), std::byte{0xFF});
     return ok_status();
   });
+  static_cast<void>(counters());  // the buffer may be grown next
 }
 
 bool PoisonBackend::can_run(const ir::Graph& graph, const ir::Node& node) const {

@@ -32,7 +32,7 @@ class PoisonBackend : public backend::Backend {
   /// If set, decides alone what may run here, beside `refused`.
   std::function<bool(const ir::Node&)> accepts;
 
-  /// Fills a buffer of this backend with NaN, in order with other work.
+  /// Fills a buffer of this backend with NaN, after the work that was asked for before.
   void poison(backend::Buffer& buffer);
 
   struct Counters {
