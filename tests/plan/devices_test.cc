@@ -13,20 +13,20 @@ constexpr std::size_t kVocab = TinyTransformer::kVocab;
 const TinyOptions kTiny{.windows = {0, 40, 0}, .recurrent = true};
 
 std::vector<float> host_alone(std::span<const std::int32_t> tokens, std::size_t chunk) {
-  Rig rig({.tiny = kTiny});
+  PlanRig rig({.tiny = kTiny});
   return rig.run_all(rig.open(), tokens, chunk);
 }
 
 TEST(Devices, everything_on_the_device) {
   const auto tokens = random_tokens(90, 1);
-  Rig rig({.tiny = kTiny, .with_device = true, .kv_on_device = true});
+  PlanRig rig({.tiny = kTiny, .with_device = true, .kv_on_device = true});
   EXPECT_EQ(rig.run_all(rig.open(), tokens, 40), host_alone(tokens, 90));
   EXPECT_EQ(rig.forward->compiled(40, 40).value()->splits.size(), 1U);
 }
 
 TEST(Devices, the_host_keeps_the_kv) {
   const auto tokens = random_tokens(90, 2);
-  Rig rig({.tiny = kTiny, .with_device = true});
+  PlanRig rig({.tiny = kTiny, .with_device = true});
   EXPECT_EQ(rig.run_all(rig.open(), tokens, 40), host_alone(tokens, 90));
   EXPECT_GT(rig.forward->compiled(40, 40).value()->splits.size(), 6U);
 }
@@ -35,7 +35,7 @@ TEST(Devices, any_cut_gives_the_same_bits) {
   const auto tokens = random_tokens(30, 3);
   const auto expected = host_alone(tokens, 30);
   for (std::uint32_t seed = 1; seed <= 20; ++seed) {
-    Rig rig({.tiny = kTiny, .with_device = true});
+    PlanRig rig({.tiny = kTiny, .with_device = true});
     // A choice by operation and layer, so that a fresh derivation makes the same one.
     rig.device->accepts = [&](const ir::Node& node) {
       std::minstd_rand random(seed * 1000 + static_cast<std::uint32_t>(node.outputs[0]));
@@ -48,7 +48,7 @@ TEST(Devices, any_cut_gives_the_same_bits) {
 
 TEST(Devices, the_device_runs_what_the_host_refuses) {
   const auto tokens = random_tokens(10, 4);
-  Rig rig({.tiny = kTiny, .with_device = true});
+  PlanRig rig({.tiny = kTiny, .with_device = true});
   rig.device->accepts = [](const ir::Node& node) { return node.op == ir::OpKind::kGlu; };
   EXPECT_EQ(rig.run_all(rig.open(), tokens, 10), host_alone(tokens, 10));
   const auto* graph = rig.forward->compiled(10, 10).value();
@@ -60,7 +60,7 @@ TEST(Devices, the_device_runs_what_the_host_refuses) {
 }
 
 TEST(Devices, an_operation_that_nobody_runs_is_named) {
-  Rig rig({.tiny = kTiny, .with_device = true});
+  PlanRig rig({.tiny = kTiny, .with_device = true});
   rig.device->refused.insert(ir::OpKind::kGlu);
   rig.host.refused.insert(ir::OpKind::kGlu);
   const auto result = rig.run(rig.rows(rig.open(), random_tokens(2, 1)));
@@ -71,7 +71,7 @@ TEST(Devices, an_operation_that_nobody_runs_is_named) {
 }
 
 TEST(Devices, a_border_is_crossed_once_and_waited_for_once) {
-  Rig rig({.tiny = kTiny, .with_device = true});
+  PlanRig rig({.tiny = kTiny, .with_device = true});
   rig.device->accepts = [](const ir::Node& node) { return node.op == ir::OpKind::kGlu; };
   const auto id = rig.open();
   ASSERT_TRUE(rig.run(rig.rows(id, random_tokens(4, 5), true)).ok());
@@ -86,9 +86,9 @@ TEST(Devices, a_border_is_crossed_once_and_waited_for_once) {
 }
 
 TEST(Devices, captures_are_replayed_by_uid_and_go_with_the_graph) {
-  RigOptions options{.tiny = kTiny, .with_device = true, .kv_on_device = true};
+  PlanRigOptions options{.tiny = kTiny, .with_device = true, .kv_on_device = true};
   options.cache.max_graphs = 2;
-  Rig rig(options);
+  PlanRig rig(options);
   const auto id = rig.open();
   const auto tokens = random_tokens(40, 7);
   rig.run_all(id, {tokens.data(), 6}, 2);
@@ -104,7 +104,7 @@ TEST(Devices, captures_are_replayed_by_uid_and_go_with_the_graph) {
 
 TEST(Devices, the_arena_may_move_between_replays) {
   const auto tokens = random_tokens(100, 8);
-  Rig rig({.tiny = kTiny, .with_device = true, .kv_on_device = true});
+  PlanRig rig({.tiny = kTiny, .with_device = true, .kv_on_device = true});
   const auto id = rig.open();
   auto logits = rig.run_all(id, {tokens.data(), 3}, 1);
   const auto large = rig.run_all(id, {tokens.data() + 3, 90}, 90);  // grows the arenas
@@ -118,7 +118,7 @@ TEST(Devices, cancelled_and_failed_steps_leave_no_trace) {
   const auto tokens = random_tokens(40, 9);
   const auto expected = host_alone(tokens, 40);
   for (const bool kv_on_device : {false, true}) {
-    Rig rig({.tiny = kTiny, .with_device = true, .kv_on_device = kv_on_device});
+    PlanRig rig({.tiny = kTiny, .with_device = true, .kv_on_device = kv_on_device});
     const auto id = rig.open();
     std::vector<float> logits;
     for (std::size_t i = 0; i < tokens.size(); ++i) {
@@ -141,7 +141,7 @@ TEST(Devices, cancelled_and_failed_steps_leave_no_trace) {
 TEST(Devices, cancel_from_another_thread) {
   const auto tokens = random_tokens(60, 10);
   const auto expected = host_alone(tokens, 60);
-  Rig rig({.tiny = kTiny, .with_device = true});
+  PlanRig rig({.tiny = kTiny, .with_device = true});
   const auto id = rig.open();
   std::vector<float> logits;
   std::mt19937 random(5);
@@ -170,11 +170,11 @@ TEST(Devices, cancel_from_another_thread) {
 TEST(Devices, forks_and_batches_on_the_device) {
   const auto tokens = random_tokens(70, 11);
   const auto more = random_tokens(10, 12);
-  Rig alone({.tiny = {.windows = {0, 40}}});
+  PlanRig alone({.tiny = {.windows = {0, 40}}});
   const auto s = alone.open();
   alone.run_all(s, tokens, 70);
   const auto expected = alone.run_all(s, more, 10);
-  Rig rig({.tiny = {.windows = {0, 40}}, .with_device = true, .kv_on_device = true});
+  PlanRig rig({.tiny = {.windows = {0, 40}}, .with_device = true, .kv_on_device = true});
   const auto a = rig.open();
   rig.run_all(a, tokens, 70);
   const auto b = rig.kv().fork(a, 70).value();

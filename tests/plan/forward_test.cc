@@ -27,7 +27,7 @@ TEST(Plan, chunks_do_not_change_a_bit) {
       const auto tokens = random_tokens(150, 3);
       std::vector<float> whole;
       for (const std::size_t chunk : {128U, 1U, 7U, 64U}) {
-        Rig rig({.tiny = {.windows = windows, .recurrent = recurrent}});
+        PlanRig rig({.tiny = {.windows = windows, .recurrent = recurrent}});
         const std::vector<float> logits = rig.run_all(rig.open(), tokens, chunk);
         ASSERT_TRUE(all_finite(logits));
         if (whole.empty()) whole = logits;
@@ -39,13 +39,13 @@ TEST(Plan, chunks_do_not_change_a_bit) {
 
 TEST(Plan, tail_reduction_matches_full) {
   const auto tokens = random_tokens(20, 4);
-  Rig full;
+  PlanRig full;
   const auto all = full.run(full.rows(full.open(), tokens, true)).value();
-  Rig tail;
+  PlanRig tail;
   const auto last = tail.run(tail.rows(tail.open(), tokens)).value();
   EXPECT_EQ(last, row_of(all, 19));
 
-  Rig some;
+  PlanRig some;
   auto rows = some.rows(some.open(), tokens);
   for (auto& row : rows) row.wants_output = row.position == 3 || row.position == 11;
   const auto two = some.run(rows).value();
@@ -53,7 +53,7 @@ TEST(Plan, tail_reduction_matches_full) {
   EXPECT_EQ(row_of(two, 1), row_of(all, 11));
 
   // Nearly all rows: the capacity is that of all, and the rows are picked afterwards.
-  Rig nearly;
+  PlanRig nearly;
   rows = nearly.rows(nearly.open(), tokens, true);
   rows[7].wants_output = false;
   const auto picked = nearly.run(rows).value();
@@ -63,7 +63,7 @@ TEST(Plan, tail_reduction_matches_full) {
   EXPECT_EQ(row_of(picked, 18), row_of(all, 19));
 
   // A chunk without outputs leaves the same KV.
-  Rig none;
+  PlanRig none;
   const auto sequence = none.open();
   rows = none.rows(sequence, {tokens.data(), 19});
   for (auto& row : rows) row.wants_output = false;
@@ -72,7 +72,7 @@ TEST(Plan, tail_reduction_matches_full) {
 }
 
 TEST(Plan, hidden_rows_have_no_head) {
-  Rig rig;
+  PlanRig rig;
   plan::GraphParams params = rig.forward->options().base_params;
   params.n_tokens = 2;
   params.n_out = 2;
@@ -88,11 +88,11 @@ TEST(Plan, batch_does_not_change_a_bit) {
   const auto c = random_tokens(33, 7);
   std::vector<std::vector<float>> alone;
   for (const auto& tokens : {a, b, c}) {
-    Rig rig({.tiny = {.windows = {0, 20}, .recurrent = true}});
+    PlanRig rig({.tiny = {.windows = {0, 20}, .recurrent = true}});
     alone.push_back(rig.run_all(rig.open(), tokens, 100));
   }
   for (const bool reversed : {false, true}) {
-    Rig rig({.tiny = {.windows = {0, 20}, .recurrent = true}});
+    PlanRig rig({.tiny = {.windows = {0, 20}, .recurrent = true}});
     const plan::SequenceId ids[] = {rig.open(), rig.open(), rig.open()};
     auto batch = rig.rows(ids[reversed ? 2 : 0], reversed ? c : a, true);
     for (const auto& more :
@@ -110,9 +110,9 @@ TEST(Plan, batch_does_not_change_a_bit) {
 TEST(Plan, interleaved_rows_of_two_sequences) {
   const auto a = random_tokens(6, 8);
   const auto b = random_tokens(6, 9);
-  Rig alone;
+  PlanRig alone;
   const auto expected = alone.run_all(alone.open(), b, 6);
-  Rig rig({.tiny = {.recurrent = false}});
+  PlanRig rig({.tiny = {.recurrent = false}});
   const auto ra = rig.rows(rig.open(), a, true);
   const auto rb = rig.rows(rig.open(), b, true);
   std::vector<plan::Row> batch;
@@ -125,7 +125,7 @@ TEST(Plan, interleaved_rows_of_two_sequences) {
 }
 
 TEST(Plan, sequence_count_is_data_not_topology) {
-  Rig rig;
+  PlanRig rig;
   const auto a = rig.open();
   const auto b = rig.open();
   const auto tokens = random_tokens(4, 10);
@@ -139,7 +139,7 @@ TEST(Plan, sequence_count_is_data_not_topology) {
 }
 
 TEST(Plan, position_past_n_ctx_is_refused) {
-  Rig rig({.tiny = {.n_ctx = 10}});
+  PlanRig rig({.tiny = {.n_ctx = 10}});
   const auto id = rig.open();
   const auto tokens = random_tokens(11, 11);
   const auto refused = rig.run(rig.rows(id, tokens));
@@ -157,7 +157,7 @@ TEST(Plan, position_past_n_ctx_is_refused) {
 }
 
 TEST(Plan, rows_that_cannot_be_run_are_refused_and_change_nothing) {
-  Rig rig({.max_batch = 8});
+  PlanRig rig({.max_batch = 8});
   const auto id = rig.open();
   const auto refuse = [&](const std::vector<plan::Row>& rows, StatusCode code) {
     const auto result = rig.run(rows);
@@ -181,9 +181,9 @@ TEST(Plan, rows_that_cannot_be_run_are_refused_and_change_nothing) {
 }
 
 TEST(Plan, no_page_for_one_sequence_prepares_none) {
-  RigOptions options;
+  PlanRigOptions options;
   options.kv = {.max_sequences = 3, .pages_per_group = 3, .poison = true};
-  Rig rig(options);
+  PlanRig rig(options);
   const auto a = rig.open();
   const auto b = rig.open();
   ASSERT_TRUE(rig.run(rig.rows(a, random_tokens(64, 1))).ok());
@@ -201,13 +201,13 @@ TEST(Plan, no_page_for_one_sequence_prepares_none) {
 TEST(Plan, stale_rows_past_the_cursor_are_never_read) {
   const auto tokens = random_tokens(140, 12);
   const auto tail = random_tokens(30, 13);
-  Rig clean;
+  PlanRig clean;
   const auto s = clean.open();
   clean.run_all(s, {tokens.data(), 90}, 64);
   const auto expected = clean.run_all(s, tail, 30);
 
   // The same after 50 rows that were rolled back, with what is past the cursor made NaN.
-  Rig rig;
+  PlanRig rig;
   const auto id = rig.open();
   rig.run_all(id, tokens, 64);
   ASSERT_TRUE(rig.kv().truncate(id, 90).ok());
@@ -228,10 +228,10 @@ TEST(Plan, stale_rows_past_the_cursor_are_never_read) {
 TEST(Plan, forward_cached_isolates_kv_between_caches) {
   const auto tokens = random_tokens(40, 14);
   const auto other = random_tokens(40, 15);
-  Rig alone;
+  PlanRig alone;
   const auto expected = alone.run_all(alone.open(), tokens, 1);
-  Rig a;
-  Rig b;
+  PlanRig a;
+  PlanRig b;
   const auto sa = a.open();
   const auto sb = b.open();
   std::vector<float> logits;
@@ -248,9 +248,9 @@ TEST(Plan, forward_cached_isolates_kv_between_caches) {
 TEST(Plan, allocator_survives_rebuild) {
   // A later graph needs a larger arena; what the KV holds stays.
   const auto tokens = random_tokens(120, 16);
-  Rig whole;
+  PlanRig whole;
   const auto expected = whole.run_all(whole.open(), tokens, 120);
-  Rig rig;
+  PlanRig rig;
   const auto id = rig.open();
   auto logits = rig.run_all(id, {tokens.data(), 2}, 1);
   const std::uint64_t small = rig.forward->cache().arena(0).size_bytes();
@@ -264,12 +264,12 @@ TEST(Plan, allocator_survives_rebuild) {
 TEST(Plan, cancelled_step_leaves_no_trace) {
   for (const bool recurrent : {false, true}) {
     const auto tokens = random_tokens(100, 17);
-    Rig clean({.tiny = {.recurrent = recurrent}});
+    PlanRig clean({.tiny = {.recurrent = recurrent}});
     const auto s = clean.open();
     clean.run_all(s, {tokens.data(), 60}, 60);
     const auto expected = clean.run_all(s, {tokens.data() + 60, 40}, 40);
 
-    Rig rig({.tiny = {.recurrent = recurrent}});
+    PlanRig rig({.tiny = {.recurrent = recurrent}});
     const auto id = rig.open();
     rig.run_all(id, {tokens.data(), 60}, 60);
     const auto used = rig.kv().usage().pages_used;
@@ -300,7 +300,7 @@ TEST(Plan, cancelled_step_leaves_no_trace) {
 }
 
 TEST(Plan, cancelled_before_it_starts) {
-  Rig rig;
+  PlanRig rig;
   const auto id = rig.open();
   rig.forward->request_cancel();
   EXPECT_EQ(rig.run(rig.rows(id, random_tokens(3, 1))).status().code(), StatusCode::kCancelled);
@@ -313,9 +313,9 @@ TEST(Plan, cancelled_before_it_starts) {
 TEST(Plan, failed_step_leaves_the_recurrent_state) {
   const auto tokens = random_tokens(30, 18);
   const TinyOptions tiny{.recurrent = true};
-  Rig clean({.tiny = tiny});
+  PlanRig clean({.tiny = tiny});
   const auto expected = clean.run_all(clean.open(), tokens, 1);
-  Rig rig({.tiny = tiny});
+  PlanRig rig({.tiny = tiny});
   const auto id = rig.open();
   std::vector<float> logits;
   for (std::size_t i = 0; i < tokens.size(); ++i) {
@@ -338,12 +338,12 @@ TEST(Plan, shared_page_is_never_written) {
   const auto left = random_tokens(20, 20);
   const auto right = random_tokens(20, 21);
   const auto continued = [&](const std::vector<std::int32_t>& more) {
-    Rig rig;
+    PlanRig rig;
     const auto id = rig.open();
     rig.run_all(id, tokens, 100);
     return rig.run_all(id, more, 20);
   };
-  Rig rig;
+  PlanRig rig;
   const auto a = rig.open();
   rig.run_all(a, tokens, 100);
   const auto b = rig.kv().fork(a, 100).value();
@@ -367,17 +367,17 @@ TEST(Plan, fork_in_the_middle_of_a_page) {
   const auto tokens = random_tokens(100, 22);
   const auto more = random_tokens(50, 23);
   for (const std::int32_t at : {0, 1, 37, 63, 64, 65, 99}) {
-    Rig rig;
+    PlanRig rig;
     const auto a = rig.open();
     rig.run_all(a, tokens, 100);
     const auto b = rig.kv().fork(a, at).value();
     ASSERT_EQ(rig.kv().length(b), at);
-    Rig fresh;
+    PlanRig fresh;
     const auto s = fresh.open();
     if (at > 0) fresh.run_all(s, {tokens.data(), static_cast<std::size_t>(at)}, 100);
     EXPECT_EQ(rig.run_all(b, more, 50), fresh.run_all(s, more, 50)) << at;
     // The one that was forked from goes on as if nothing had happened.
-    Rig whole;
+    PlanRig whole;
     const auto w = whole.open();
     whole.run_all(w, tokens, 100);
     EXPECT_EQ(rig.run_all(a, more, 50), whole.run_all(w, more, 50)) << at;
@@ -387,9 +387,9 @@ TEST(Plan, fork_in_the_middle_of_a_page) {
 TEST(Plan, pages_given_back_do_not_change_a_bit) {
   const auto tokens = random_tokens(280, 24);
   const TinyOptions tiny{.windows = {70, 0}};
-  Rig plain({.tiny = tiny});
+  PlanRig plain({.tiny = tiny});
   const auto expected = plain.run_all(plain.open(), tokens, 13);
-  Rig rig({.tiny = tiny});
+  PlanRig rig({.tiny = tiny});
   const auto id = rig.open();
   std::vector<float> logits;
   for (std::size_t at = 0; at < tokens.size(); at += 13) {
@@ -410,10 +410,10 @@ TEST(Plan, recurrent_rollback_replays_from_a_checkpoint) {
   const auto tokens = random_tokens(60, 25);
   const auto more = random_tokens(10, 26);
   for (const bool scan_only : {true, false}) {
-    RigOptions options;
+    PlanRigOptions options;
     options.tiny = {.recurrent = true, .scan_only = scan_only};
     options.kv.max_checkpoints = 2;
-    Rig rig(options);
+    PlanRig rig(options);
     const auto id = rig.open();
     rig.run_all(id, {tokens.data(), 20}, 7);
     ASSERT_TRUE(rig.kv().checkpoint(id).ok());
@@ -422,7 +422,7 @@ TEST(Plan, recurrent_rollback_replays_from_a_checkpoint) {
     rig.run_all(id, {tokens.data() + 45, 15}, 4);
 
     const auto expected = [&](std::size_t n) {
-      Rig fresh(options);
+      PlanRig fresh(options);
       const auto s = fresh.open();
       fresh.run_all(s, {tokens.data(), n}, 100);
       return fresh.run_all(s, more, 10);
@@ -448,9 +448,9 @@ TEST(Plan, recurrent_rollback_replays_from_a_checkpoint) {
 
 TEST(Plan, kv_formats_round_alike_in_prefill_and_decode) {
   const auto tokens = random_tokens(80, 27);
-  Rig whole({.format = backend::KvFormat::kF16});
-  Rig single({.format = backend::KvFormat::kF16});
-  Rig wide({.format = backend::KvFormat::kF32});
+  PlanRig whole({.format = backend::KvFormat::kF16});
+  PlanRig single({.format = backend::KvFormat::kF16});
+  PlanRig wide({.format = backend::KvFormat::kF32});
   const auto logits = whole.run_all(whole.open(), tokens, 80);
   EXPECT_EQ(single.run_all(single.open(), tokens, 1), logits);
   EXPECT_NE(wide.run_all(wide.open(), tokens, 80), logits);

@@ -7,7 +7,7 @@
 namespace minfer::tests {
 namespace {
 
-plan::GraphParams params(const Rig& rig, std::int32_t n_tokens, std::int32_t n_out) {
+plan::GraphParams params(const PlanRig& rig, std::int32_t n_tokens, std::int32_t n_out) {
   plan::GraphParams p = rig.forward->options().base_params;
   p.n_tokens = n_tokens;
   p.n_out = n_out;
@@ -15,7 +15,7 @@ plan::GraphParams params(const Rig& rig, std::int32_t n_tokens, std::int32_t n_o
 }
 
 TEST(Plan, reuse_requires_equal_params) {
-  Rig rig;
+  PlanRig rig;
   plan::GraphCache& cache = rig.forward->cache();
   const auto uid = [&](const plan::GraphParams& p) { return cache.find_or_build(p).value()->uid; };
   const plan::GraphParams base = params(rig, 4, 1);
@@ -43,7 +43,7 @@ TEST(Plan, reuse_requires_equal_params) {
 }
 
 TEST(Plan, fuse_flags_are_part_of_the_reuse_identity) {
-  Rig rig;
+  PlanRig rig;
   plan::GraphCache& cache = rig.forward->cache();
   plan::GraphParams p = params(rig, 1, 1);
   const plan::CompiledGraph* first = cache.find_or_build(p).value();
@@ -61,9 +61,9 @@ TEST(Plan, fuse_flags_are_part_of_the_reuse_identity) {
 }
 
 TEST(Plan, most_recently_used_graphs_are_kept) {
-  RigOptions options;
+  PlanRigOptions options;
   options.cache.max_graphs = 3;
-  Rig rig(options);
+  PlanRig rig(options);
   plan::GraphCache& cache = rig.forward->cache();
   const auto uid = [&](std::int32_t n) {
     return cache.find_or_build(params(rig, n, 1)).value()->uid;
@@ -80,7 +80,7 @@ TEST(Plan, most_recently_used_graphs_are_kept) {
 }
 
 TEST(Plan, structural_check_detects_different_graph) {
-  Rig rig;
+  PlanRig rig;
   bool changed = false;
   rig.build_override = [&](const plan::GraphParams& p) -> Result<ir::Graph> {
     MINFER_ASSIGN_OR_RETURN(ir::Graph graph, rig.model.build(p));
@@ -105,7 +105,7 @@ TEST(Plan, structural_check_detects_different_graph) {
 }
 
 TEST(Plan, another_kv_region_is_refused) {
-  Rig rig;
+  PlanRig rig;
   plan::GraphParams p = params(rig, 1, 1);
   p.n_ctx = 301;
   EXPECT_EQ(rig.forward->cache().find_or_build(p).status().code(), StatusCode::kInvalidArgument);
@@ -117,7 +117,7 @@ TEST(Plan, another_kv_region_is_refused) {
 }
 
 TEST(Plan, failed_build_uses_no_uid) {
-  Rig rig;
+  PlanRig rig;
   rig.build_override = [](const plan::GraphParams&) -> Result<ir::Graph> {
     return unsupported("not today");
   };
@@ -128,7 +128,7 @@ TEST(Plan, failed_build_uses_no_uid) {
 }
 
 TEST(Plan, unfilled_input_is_an_error) {
-  Rig rig;
+  PlanRig rig;
   plan::GraphCache& cache = rig.forward->cache();
   const auto id = rig.open();
   ASSERT_TRUE(rig.run(rig.rows(id, random_tokens(3, 1))).ok());
@@ -151,7 +151,7 @@ TEST(Plan, unfilled_input_is_an_error) {
 }
 
 TEST(Plan, an_input_that_forward_does_not_know_is_an_error) {
-  Rig rig;
+  PlanRig rig;
   // Bounds of a group that the KV does not have.
   rig.build_override = [&](const plan::GraphParams& p) -> Result<ir::Graph> {
     MINFER_ASSIGN_OR_RETURN(ir::Graph graph, rig.model.build(p));

@@ -84,7 +84,7 @@ class StoreAndModel {
 
  private:
   struct Sequence {
-    std::vector<float> stamps;         // by position
+    std::vector<float> stamps;          // by position
     std::vector<std::uint64_t> states;  // by length: what the state holds
     std::vector<std::int32_t> checkpoints;
     std::int32_t evicted = 0;  // positions below it are gone in group 0

@@ -39,10 +39,10 @@ namespace minfer::tests {
 namespace {
 
 TEST(Plan, steady_forward_allocates_nothing) {
-  RigOptions options;
+  PlanRigOptions options;
   options.tiny = {.windows = {0, 40}, .recurrent = true};
   options.cache.verify_reuse = false;
-  Rig rig(options);
+  PlanRig rig(options);
   const auto a = rig.open();
   const auto b = rig.open();
   rig.run_all(a, random_tokens(30, 1), 30);
@@ -63,10 +63,10 @@ TEST(Plan, steady_forward_allocates_nothing) {
 }
 
 TEST(Plan, thousand_rebuilds_do_not_grow_memory) {
-  RigOptions options;
+  PlanRigOptions options;
   options.cache = {.max_graphs = 3, .verify_reuse = false};
   options.with_device = true;
-  Rig rig(options);
+  PlanRig rig(options);
   const auto id = rig.open();
   const auto tokens = random_tokens(8, 3);
   const auto round = [&](std::size_t n) {

@@ -47,7 +47,7 @@ class Folder {
 };
 
 TEST(Observe, graph_trace_is_one_line_set_a_forward) {
-  Rig rig({.trace_graph = true});
+  PlanRig rig({.trace_graph = true});
   const auto id = rig.open();
   const auto tokens = random_tokens(5, 1);
   testing::internal::CaptureStderr();
@@ -67,9 +67,9 @@ TEST(Observe, graph_trace_is_one_line_set_a_forward) {
 }
 
 TEST(Observe, rebuild_trace_names_the_field_that_missed) {
-  RigOptions options;
+  PlanRigOptions options;
   options.cache.trace_rebuilds = true;
-  Rig rig(options);
+  PlanRig rig(options);
   const auto id = rig.open();
   testing::internal::CaptureStderr();
   ASSERT_TRUE(rig.run(rig.rows(id, random_tokens(5, 1))).ok());
@@ -85,7 +85,7 @@ TEST(Observe, rebuild_trace_names_the_field_that_missed) {
 }
 
 TEST(Observe, nothing_is_printed_when_off) {
-  Rig rig;
+  PlanRig rig;
   testing::internal::CaptureStderr();
   ASSERT_TRUE(rig.run(rig.rows(rig.open(), random_tokens(5, 1))).ok());
   EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
@@ -95,9 +95,9 @@ TEST(Observe, dump_grows_by_one_row_a_step) {
   const Folder folder;
   const fs::path dir = folder.path / "deep" / "dump";
   const auto tokens = random_tokens(9, 2);
-  Rig plain;
+  PlanRig plain;
   const auto p = plain.open();
-  Rig rig({.dump_dir = dir.string()});
+  PlanRig rig({.dump_dir = dir.string()});
   const auto id = rig.open();
   constexpr std::size_t kRow = 2 * TinyTransformer::kHeadsKv * TinyTransformer::kHeadDim;
 
@@ -134,7 +134,7 @@ TEST(Observe, a_dump_that_cannot_be_written_is_an_error) {
   const Folder folder;
   const fs::path file = folder.path / "file";
   std::ofstream(file) << "x";
-  Rig rig({.dump_dir = file.string()});
+  PlanRig rig({.dump_dir = file.string()});
   const auto result = rig.run(rig.rows(rig.open(), random_tokens(2, 1)));
   ASSERT_FALSE(result.ok());
   EXPECT_EQ(result.status().code(), StatusCode::kIo);

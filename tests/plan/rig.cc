@@ -6,7 +6,8 @@
 
 namespace minfer::tests {
 
-Rig::Rig(RigOptions rig_options) : options(std::move(rig_options)), model(options.tiny) {
+PlanRig::PlanRig(PlanRigOptions rig_options)
+    : options(std::move(rig_options)), model(options.tiny) {
   std::vector<backend::Backend*> backends;
   if (options.with_device) {
     device = std::make_unique<PoisonBackend>(options.tiny.seed);
@@ -45,10 +46,10 @@ Rig::Rig(RigOptions rig_options) : options(std::move(rig_options)), model(option
   forward = std::make_unique<plan::Forward>(std::move(cache), forward_options);
 }
 
-plan::SequenceId Rig::open() { return kv().open().value(); }
+plan::SequenceId PlanRig::open() { return kv().open().value(); }
 
-std::vector<plan::Row> Rig::rows(plan::SequenceId sequence, std::span<const std::int32_t> tokens,
-                                 bool all_outputs) const {
+std::vector<plan::Row> PlanRig::rows(plan::SequenceId sequence,
+                                     std::span<const std::int32_t> tokens, bool all_outputs) const {
   std::vector<plan::Row> result;
   std::int32_t position = forward->kv().length(sequence);
   for (std::int32_t token : tokens) {
@@ -60,7 +61,7 @@ std::vector<plan::Row> Rig::rows(plan::SequenceId sequence, std::span<const std:
   return result;
 }
 
-Result<std::vector<float>> Rig::run(const std::vector<plan::Row>& rows) {
+Result<std::vector<float>> PlanRig::run(const std::vector<plan::Row>& rows) {
   if (device != nullptr && forward->cache().size() > 0) device->poison(forward->cache().arena(0));
   MINFER_ASSIGN_OR_RETURN(const plan::LogitsView view, forward->run(rows));
   std::vector<float> copy;
@@ -70,8 +71,8 @@ Result<std::vector<float>> Rig::run(const std::vector<plan::Row>& rows) {
   return copy;
 }
 
-std::vector<float> Rig::run_all(plan::SequenceId sequence, std::span<const std::int32_t> tokens,
-                                std::size_t chunk) {
+std::vector<float> PlanRig::run_all(plan::SequenceId sequence, std::span<const std::int32_t> tokens,
+                                    std::size_t chunk) {
   std::vector<float> all;
   for (std::size_t at = 0; at < tokens.size(); at += chunk) {
     const auto part = tokens.subspan(at, std::min(chunk, tokens.size() - at));

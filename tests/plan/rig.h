@@ -1,4 +1,4 @@
-// Rig: a tiny transformer on the tests' backends, with everything that a forward needs.
+// PlanRig: a tiny transformer on the tests' backends, with everything that a forward needs.
 //
 // Memory is always poisoned and every reuse verified, in release builds too.
 // Thread-safety: one thread, but for Forward::request_cancel.
@@ -16,7 +16,7 @@
 
 namespace minfer::tests {
 
-struct RigOptions {
+struct PlanRigOptions {
   TinyOptions tiny = {};
   backend::KvFormat format = backend::KvFormat::kF32;
   bool with_device = false;   // the poison backend first, the reference backend second
@@ -28,9 +28,9 @@ struct RigOptions {
   std::string dump_dir = {};
 };
 
-class Rig {
+class PlanRig {
  public:
-  explicit Rig(RigOptions options = {});
+  explicit PlanRig(PlanRigOptions options = {});
 
   /// Rows of `sequence` for `tokens` from its present length on; the last, or all, want an output.
   std::vector<plan::Row> rows(plan::SequenceId sequence, std::span<const std::int32_t> tokens,
@@ -44,7 +44,7 @@ class Rig {
   plan::KvStore& kv() { return forward->kv(); }
   const plan::GraphCacheStats& stats() { return forward->cache().stats(); }
 
-  RigOptions options;
+  PlanRigOptions options;
   TinyTransformer model;
   ReferenceBackend host;
   std::unique_ptr<PoisonBackend> device;
