@@ -10,6 +10,7 @@ import atexit
 import json
 import os
 import pathlib
+import re
 import shutil
 import signal
 import struct
@@ -290,3 +291,9 @@ class Gguf:
 def with_key(path, name, code, value):
     """A copy of the model with one number more in its metadata."""
     return Gguf(path).add_key(name, code, value).save("with-key.gguf")
+
+
+def graph_counts(done):
+    """(built, reused) of a run's summary."""
+    found = re.search(r"graphs: built (\d+) in [\d.]+ ms, reused (\d+)", done.err)
+    return (int(found[1]), int(found[2])) if found else None
