@@ -18,7 +18,8 @@ std::filesystem::path golden_folder();
 /// MINFER_MODEL_DIR_TEST, or models/ in the source tree.
 std::filesystem::path model_folder();
 
-/// Unpacks an .xz file with xz into the test's scratch folder; the path of the result, or empty.
+/// Unpacks an .xz file with xz into a folder of its own, which the caller removes; the path of the
+/// result, or empty.
 std::string unpack(const std::filesystem::path& packed);
 
 std::string read_text(const std::filesystem::path& path);

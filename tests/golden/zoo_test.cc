@@ -41,7 +41,7 @@ class Zoo : public testing::TestWithParam<const char*> {
     ASSERT_EQ(ids_.size(), 48U);
   }
   void TearDown() override {
-    if (!path_.empty()) std::filesystem::remove(path_);
+    if (!path_.empty()) std::filesystem::remove_all(std::filesystem::path(path_).parent_path());
   }
 
   void compare(std::unique_ptr<backend::Backend> backend) {

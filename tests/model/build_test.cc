@@ -1,6 +1,5 @@
 // build_graph: a function of its parameters; cuts the last layer down to the rows with outputs.
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <set>
 

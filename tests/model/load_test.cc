@@ -1,6 +1,5 @@
 // Loading: what a model says of itself, and every fault of hyper-parameters, tensors and tokenizer.
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <cmath>
 #include <limits>

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cstring>
 #include <filesystem>
@@ -14,12 +15,24 @@
 
 namespace minfer::model {
 
-/// A path in the test's scratch folder, made anew for each name.
+/// A folder that goes with the process.
+class ScratchFolder {
+ public:
+  ScratchFolder()
+      : path_(std::filesystem::temp_directory_path() /
+              ("minfer_model_test_" + std::to_string(::getpid()))) {
+    std::filesystem::create_directories(path_);
+  }
+  ~ScratchFolder() { std::filesystem::remove_all(path_); }
+  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
 inline std::string scratch_path(const std::string& name) {
-  const auto folder =
-      std::filesystem::temp_directory_path() / ("minfer_model_test_" + std::to_string(::getpid()));
-  std::filesystem::create_directories(folder);
-  return (folder / name).string();
+  static const ScratchFolder folder;
+  return (folder.path() / name).string();
 }
 
 /// The smallest llama: one layer, width 8, two heads of 4, 5 tokens without text.
