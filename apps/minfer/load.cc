@@ -31,19 +31,23 @@ Result<Loaded> load(const Invocation& invocation, const EnvSwitches& env) {
   loaded.threads =
       options.threads > 0 ? ThreadChoice{options.threads, "--threads"} : default_threads();
 
-  ProgressBar bar("checking weights", !options.quiet);
   model::LoadOptions load_options;
   load_options.check_tensors = options.check_tensors;
-  load_options.progress = [&bar](double share) {
-    bar.update(share);
-    return true;
-  };
-  MINFER_ASSIGN_OR_RETURN(auto model, model::Model::load(options.model, load_options));
-
+  std::unique_ptr<model::Model> model;
+  {
+    ProgressBar bar("checking weights", !options.quiet && options.check_tensors);
+    load_options.progress = [&bar](double share) {
+      bar.update(share);
+      return true;
+    };
+    MINFER_ASSIGN_OR_RETURN(model, model::Model::load(options.model, load_options));
+  }
+  ProgressBar bar("loading weights", !options.quiet);
   cpu::CpuOptions cpu_options;
   cpu_options.n_threads = loaded.threads.n_threads;
   cpu_options.isa = loaded.isa;
   cpu_options.op_timing = env.op_timing;
+  cpu_options.load_progress = [&bar](double share) { bar.update(share); };
   engine::BackendList backends;
   MINFER_ASSIGN_OR_RETURN(auto backend, cpu::make_cpu_backend(cpu_options));
   backends.push_back(std::move(backend));

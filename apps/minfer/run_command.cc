@@ -124,36 +124,46 @@ std::string cut_note(const engine::GenerateResult& result, const Options& option
   return {};
 }
 
+/// A run made ready: all that can be refused has been.
+struct Job {
+  Loaded loaded;
+  Prompt prompt;
+  sampling::SamplerOptions sampling;
+  std::int32_t n_predict = 0;
+  SessionChoice choice;
+  std::vector<std::string> warnings;
+};
+
 void add_ids(JsonWriter& json, std::string_view key, std::span<const engine::TokenId> ids) {
   json.key(key).begin_array();
   for (const engine::TokenId id : ids) json.integer(id);
   json.end_array();
 }
 
-std::string json_result(const engine::GenerateResult& result, const Prompt& prompt,
-                        std::uint64_t seed, double load_seconds, double total_seconds,
-                        const std::vector<std::string>& warnings) {
+std::string json_result(const engine::GenerateResult& result, const Job& job,
+                        double total_seconds) {
+  const Prompt& prompt = job.prompt;
   JsonWriter json;
   json.begin_object();
   json.key("text").string(result.text);
   json.key("finish_reason").string(engine::finish_reason_name(result.finish));
   add_ids(json, "prompt_ids", prompt.ids);
   add_ids(json, "ids", result.ids);
-  json.key("seed").unsigned_integer(seed);
+  json.key("seed").unsigned_integer(job.sampling.seed);
   json.key("usage").begin_object();
   json.key("prompt_tokens").unsigned_integer(prompt.ids.size());
   json.key("completion_tokens").unsigned_integer(result.ids.size());
   json.key("total_tokens").unsigned_integer(prompt.ids.size() + result.ids.size());
   json.end_object();
   json.key("timings").begin_object();
-  json.key("load_seconds").number(load_seconds);
+  json.key("load_seconds").number(job.loaded.seconds);
   json.key("prefill_seconds").number(result.prefill_seconds);
   json.key("decode_seconds").number(result.decode_seconds);
   json.key("sample_seconds").number(result.sample_seconds);
   json.key("total_seconds").number(total_seconds);
   json.end_object();
   json.key("warnings").begin_array();
-  for (const std::string& warning : warnings) json.string(warning);
+  for (const std::string& warning : job.warnings) json.string(warning);
   json.end_array();
   json.end_object();
   return json.text() + "\n";
@@ -172,25 +182,10 @@ int exit_code(const engine::GenerateResult& result, const Output& out) {
   return 0;
 }
 
-engine::GenerateOptions generate_settings(const Options& options, const EnvSwitches& env,
-                                          Output& out) {
-  engine::GenerateOptions settings;
-  settings.ignore_eos = options.ignore_eos;
-  settings.stops = options.stops;
-  settings.cancel = &stop_flag();
-  settings.trace_timing = env.timing;
-  if (!options.json) {
-    settings.on_text = [&out](std::string_view piece) { return out.write(piece); };
-  }
-  return settings;
-}
-
-}  // namespace
-
-Result<int> run_command(const Invocation& invocation, const EnvSwitches& env) {
+Result<Job> prepare(const Invocation& invocation, const EnvSwitches& env) {
   const Options& options = invocation.options;
-  const auto start = Clock::now();
-  MINFER_ASSIGN_OR_RETURN(sampling::SamplerOptions sampler_opts, sampler_settings(options));
+  Job job;
+  MINFER_ASSIGN_OR_RETURN(job.sampling, sampler_settings(options));
   if (options.raw && !options.system.empty()) {
     return invalid_argument("--system and --raw exclude each other");
   }
@@ -202,56 +197,75 @@ Result<int> run_command(const Invocation& invocation, const EnvSwitches& env) {
         "this\"",
         options.model));
   }
-  MINFER_ASSIGN_OR_RETURN(Loaded loaded, load(invocation, env));
-  const model::Model& model = loaded.model();
-  MINFER_ASSIGN_OR_RETURN(const Prompt prompt, make_prompt(model, options, *text));
-  MINFER_RETURN_IF_ERROR(take_file_settings(invocation, model.file(), sampler_opts));
-  const auto eog = model.tokenizer()->vocab().end_of_generation();
-  MINFER_ASSIGN_OR_RETURN(sampling::Sampler sampler,
-                          sampling::Sampler::create(sampler_opts, model.hparams().n_vocab, eog));
-  const std::int32_t n_predict =
-      prompt.raw && !invocation.was_given("predict") ? kRawPredict : options.predict;
-  MINFER_ASSIGN_OR_RETURN(SessionChoice choice,
-                          open_session(loaded, invocation, env,
-                                       static_cast<std::int32_t>(prompt.ids.size()), n_predict));
-  engine::Session& session = *choice.session;
-  if (!options.dump_graph.empty() || !options.dump_graph_json.empty()) {
-    MINFER_RETURN_IF_ERROR(dump_graphs(session, options, prompt.ids.size()));
-    return 0;
-  }
-
+  MINFER_ASSIGN_OR_RETURN(job.loaded, load(invocation, env));
+  const model::Model& model = job.loaded.model();
+  MINFER_ASSIGN_OR_RETURN(job.prompt, make_prompt(model, options, *text));
+  MINFER_RETURN_IF_ERROR(take_file_settings(invocation, model.file(), job.sampling));
+  job.n_predict =
+      job.prompt.raw && !invocation.was_given("predict") ? kRawPredict : options.predict;
+  MINFER_ASSIGN_OR_RETURN(
+      job.choice, open_session(job.loaded, invocation, env,
+                               static_cast<std::int32_t>(job.prompt.ids.size()), job.n_predict));
   const auto noted = model.tokenizer()->warnings();
-  std::vector<std::string> warnings(noted.begin(), noted.end());
-  for (const std::string& note : {prompt.note, choice.note}) {
-    if (!note.empty()) warnings.push_back(note);
+  job.warnings.assign(noted.begin(), noted.end());
+  for (const std::string& note : {job.prompt.note, job.choice.note}) {
+    if (!note.empty()) job.warnings.push_back(note);
+  }
+  return job;
+}
+
+Result<engine::GenerateResult> generate(Job& job, const Options& options, const EnvSwitches& env,
+                                        Output& out) {
+  const text::Tokenizer& tokenizer = *job.loaded.model().tokenizer();
+  const auto eog = tokenizer.vocab().end_of_generation();
+  MINFER_ASSIGN_OR_RETURN(
+      sampling::Sampler sampler,
+      sampling::Sampler::create(job.sampling, job.loaded.model().hparams().n_vocab, eog));
+  engine::GenerateOptions settings;
+  settings.n_predict = job.n_predict;
+  settings.ignore_eos = options.ignore_eos;
+  settings.stops = options.stops;
+  settings.eog = eog;
+  settings.cancel = &stop_flag();
+  settings.trace_timing = env.timing;
+  if (!options.json) {
+    settings.on_text = [&out](std::string_view piece) { return out.write(piece); };
   }
   if (!options.quiet) {
-    print_note(header_line(loaded, choice));
-    for (const std::string& warning : warnings) print_error(warning);
+    print_note(header_line(job.loaded, job.choice));
+    for (const std::string& warning : job.warnings) print_error(warning);
+  }
+  TokenizerBytes bytes(tokenizer);
+  const StopTarget target(*job.choice.session);
+  return engine::generate(*job.choice.session, sampler, bytes, job.prompt.ids, settings);
+}
+
+}  // namespace
+
+Result<int> run_command(const Invocation& invocation, const EnvSwitches& env) {
+  const Options& options = invocation.options;
+  const auto start = Clock::now();
+  MINFER_ASSIGN_OR_RETURN(Job job, prepare(invocation, env));
+  engine::Session& session = *job.choice.session;
+  if (!options.dump_graph.empty() || !options.dump_graph_json.empty()) {
+    MINFER_RETURN_IF_ERROR(dump_graphs(session, options, job.prompt.ids.size()));
+    return 0;
   }
   Output out;
-  engine::GenerateOptions generate_options = generate_settings(options, env, out);
-  generate_options.n_predict = n_predict;
-  generate_options.eog = eog;
-  TokenizerBytes bytes(*model.tokenizer());
-  engine::GenerateResult result;
-  {
-    const StopTarget target(session);
-    result = engine::generate(session, sampler, bytes, prompt.ids, generate_options);
-  }
-  const std::string cut = cut_note(result, options, choice.n_ctx);
-  if (!cut.empty()) warnings.push_back(cut);
+  MINFER_ASSIGN_OR_RETURN(const engine::GenerateResult result, generate(job, options, env, out));
+  const std::string cut = cut_note(result, options, job.choice.n_ctx);
+  if (!cut.empty()) job.warnings.push_back(cut);
   const double total = std::chrono::duration<double>(Clock::now() - start).count();
   if (options.json) {
-    out.write(json_result(result, prompt, sampler_opts.seed, loaded.seconds, total, warnings));
+    out.write(json_result(result, job, total));
   } else if (!result.text.empty() && !result.text.ends_with('\n') && out.terminal()) {
     out.write("\n");
   }
   if (!options.quiet) {
     if (!cut.empty()) print_error(cut);
-    print_note(summary(result, session, total, sampler_opts.seed));
+    print_note(summary(result, session, total, job.sampling.seed));
   }
-  if (env.op_timing) print_note(op_timing_table(*loaded.engine, session));
+  if (env.op_timing) print_note(op_timing_table(*job.loaded.engine, session));
   return exit_code(result, out);
 }
 

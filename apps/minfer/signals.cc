@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <cstring>
 
 #include "engine/session.h"
 
@@ -12,11 +13,18 @@ namespace {
 std::atomic<int> g_signal{0};
 std::atomic<bool> g_stop{false};
 std::atomic<engine::Session*> g_session{nullptr};
+std::atomic<const char*> g_farewell{nullptr};
 static_assert(std::atomic<engine::Session*>::is_always_lock_free);
 
 void on_signal(int signal) {
   engine::Session* session = g_session.load();
-  if (session == nullptr || g_signal.load() != 0) _exit(128 + signal);
+  if (session == nullptr || g_signal.load() != 0) {
+    if (const char* text = g_farewell.load(); text != nullptr) {
+      const ssize_t ignored = ::write(STDERR_FILENO, text, std::strlen(text));
+      static_cast<void>(ignored);
+    }
+    _exit(128 + signal);
+  }
   g_signal.store(signal);
   g_stop.store(true);
   session->request_cancel();
@@ -32,6 +40,8 @@ void install_signal_handlers() {
   sigaction(SIGTERM, &action, nullptr);
   std::signal(SIGPIPE, SIG_IGN);
 }
+
+void set_farewell(const char* text) { g_farewell.store(text); }
 
 int received_signal() { return g_signal.load(); }
 const std::atomic<bool>& stop_flag() { return g_stop; }

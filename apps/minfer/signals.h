@@ -5,7 +5,6 @@
 #pragma once
 
 #include <atomic>
-#include <functional>
 
 namespace minfer::engine {
 class Session;
@@ -16,6 +15,10 @@ namespace minfer::app {
 /// Installs the handlers and ignores SIGPIPE. Until a StopTarget lives, a signal ends the process
 /// at once with 128 + its number: while loading there is nothing to save.
 void install_signal_handlers();
+
+/// What the handlers write to stderr before they end the process, to leave the terminal's line
+/// clean: a literal, or null for nothing.
+void set_farewell(const char* text);
 
 /// The signal that arrived, or 0.
 int received_signal();

@@ -10,12 +10,17 @@
 #include <cstring>
 #include <utility>
 
+#include "signals.h"
+
 namespace minfer::app {
 namespace {
 
 double now_seconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
+
+// To the line's start, and erase it: what a progress bar leaves behind.
+constexpr const char* kEraseLine = "\r\x1b[2K";
 
 /// 0, or the errno of the write that failed.
 int write_all(int fd, std::string_view bytes) {
@@ -90,8 +95,9 @@ ProgressBar::ProgressBar(std::string label, bool enabled)
       start_seconds_(now_seconds()) {}
 
 ProgressBar::~ProgressBar() {
-  // Escape sequences of our own: erase the line that the bar took.
-  if (drawn_) static_cast<void>(write_all(STDERR_FILENO, "\r\x1b[2K"));
+  if (!drawn_) return;
+  static_cast<void>(write_all(STDERR_FILENO, kEraseLine));
+  set_farewell(nullptr);
 }
 
 void ProgressBar::update(double share) {
@@ -102,6 +108,7 @@ void ProgressBar::update(double share) {
     return;
   }
   last_percent_ = percent;
+  if (!drawn_) set_farewell(kEraseLine);
   drawn_ = true;
   const int filled = percent * kWidth / 100;
   const std::string bar = std::string(static_cast<std::size_t>(filled), '#') +

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 
 #include "backend/backend.h"
@@ -20,6 +21,8 @@ struct CpuOptions {
   /// Phases that cost less (Phase::cost) run on one thread, where a barrier would cost more than
   /// is won. No bit of a result differs; 0 shares out everything (tests).
   std::int64_t serial_cost = 16384;
+  /// Called by load_weights() now and then with the share of the bytes done, 0..1. May be empty.
+  std::function<void(double)> load_progress = {};
 };
 
 /// The backend, its threads started. kInvalidArgument: n_threads < 1.

@@ -1,12 +1,7 @@
 """How a run ends: limits, stop strings, bad numbers, signals; and that it ends the same way twice."""
 
-import fcntl
 import os
-import pty
-import re
-import select
 import signal
-import termios
 import time
 
 import rig
@@ -287,36 +282,8 @@ class Signals(rig.Test):
 class Terminal(rig.Test):
     """The program on a pseudo-terminal of its own."""
 
-    def on_terminal(self, *arguments, keys=None, after=rb"", env=None):
-        """What the terminal shows, and the exit status. `keys` are typed once `after` matches."""
-        master, slave = pty.openpty()
-
-        def own_terminal():
-            os.setsid()
-            fcntl.ioctl(slave, termios.TIOCSCTTY, 0)
-            os.dup2(slave, 2)
-
-        run = rig.Running(*arguments, stdin=slave, out=slave, preexec=own_terminal, env=env)
-        os.close(slave)
-        shown = b""
-        end = time.monotonic() + 60
-        while time.monotonic() < end:
-            if not select.select([master], [], [], 1)[0]:
-                continue
-            try:
-                piece = os.read(master, 65536)
-            except OSError:  # the program has closed its side
-                break
-            shown += piece
-            if keys and re.search(after, shown):
-                os.write(master, keys)
-                keys = None
-        done = run.finish(20)
-        os.close(master)
-        return shown.decode(errors="replace"), done
-
     def test_answer_and_summary(self):
-        shown, done = self.on_terminal(tiny(), "Hello", "-n", 5, "--greedy", *LETTERS)
+        shown, done = rig.on_terminal(tiny(), "Hello", "-n", 5, "--greedy", *LETTERS)
         self.assertEqual(done.code, 0)
         lines = shown.replace("\r\n", "\n").splitlines()
         self.assertTrue(lines[0].startswith("Tiny llama-F32 | "))
@@ -326,7 +293,7 @@ class Terminal(rig.Test):
 
     def test_control_characters_are_shown_as_symbols(self):
         for byte, symbol in ((0x1B, "\u241b"), (0x07, "\u2407"), (0x0D, "\u240d"), (0x7F, "\u2421")):
-            shown, _ = self.on_terminal(tiny(), "Hello", "-n", 2, "-q", "--greedy",
+            shown, _ = rig.on_terminal(tiny(), "Hello", "-n", 2, "-q", "--greedy",
                                         "--logit-bias", f"{3 + byte}:1e9")
             self.assertEqual(shown, symbol * 2 + "\r\n")
             piped = self.ok(minfer(tiny(), "Hello", "-n", 2, "-q", "--greedy", "--logit-bias",
@@ -334,7 +301,7 @@ class Terminal(rig.Test):
             self.assertEqual(piped.out, bytes([byte, byte]))
 
     def test_control_characters_in_a_path(self):
-        shown, done = self.on_terminal("no\x1b[31msuch.gguf", "Hello")
+        shown, done = rig.on_terminal("no\x1b[31msuch.gguf", "Hello")
         self.assertEqual(done.code, 1)
         self.assertNotIn("\x1b", shown)
         self.assertIn("no\u241b[31msuch.gguf", shown)
@@ -346,11 +313,11 @@ class Terminal(rig.Test):
         path = model.save("evil.gguf")
         for arguments in ((path, "Hello", "-n", 1), ("info", path), ("info", path, "--all"),
                           ("bench", path, "-p", 4, "-n", 0, "-r", 1)):
-            shown, _ = self.on_terminal(*arguments)
+            shown, _ = rig.on_terminal(*arguments)
             self.assertNotIn("\x1b[31m", shown)
 
     def test_ctrl_c(self):
-        shown, done = self.on_terminal(tiny(), "Hello", *ENDLESS, *LETTERS, keys=b"\x03",
+        shown, done = rig.on_terminal(tiny(), "Hello", *ENDLESS, *LETTERS, keys=b"\x03",
                                        after=rb"[a-z]{30}")
         self.assertEqual(done.code, 130)
         self.assertRegex(shown, r"\nGenerated: [1-9]\d* tokens")
@@ -358,7 +325,7 @@ class Terminal(rig.Test):
 
     def test_nobody_types_a_prompt(self):
         # The chat comes later; until then a terminal without a prompt is no prompt.
-        shown, done = self.on_terminal(tiny())
+        shown, done = rig.on_terminal(tiny())
         self.assertEqual(done.code, 2)
         self.assertIn("no prompt given", shown)
 

@@ -233,6 +233,19 @@ class Signals(rig.Test):
             return True
         self.stopped(half_way, real("Q"), "Hi", "--check-tensors", summary=False)
 
+    def test_progress_bar(self):
+        arguments = (real("Q"), "Hi", "-n", 1, "--check-tensors")
+        shown, done = rig.on_terminal(*arguments)
+        self.assertEqual(done.code, 0)
+        self.assertRegex(shown, r"\rchecking weights \[#+\.*\] +\d+%")
+        self.assertIn("\r\x1b[2K", shown)
+        self.assertRegex(shown.split("\x1b[2K")[-1], r"^Qwen2\.5 Coder .* \| qwen2 Q4_K_M, ")
+        shown, done = rig.on_terminal(*arguments, keys=b"\x03", after=rb"checking weights")
+        self.assertEqual(done.code, 130)
+        self.assertTrue(shown.endswith("\r\x1b[2K"), shown[-100:])
+        shown, _ = rig.on_terminal(*arguments, "-q")
+        self.assertNotIn("\x1b", shown)
+
     def test_prefill(self):
         text = rig.FOLDER / "long.txt"
         text.write_text("word " * 7000)

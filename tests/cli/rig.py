@@ -7,16 +7,20 @@ with an empty home folder and no MINFER_ variables but those that a test gives.
 
 import argparse
 import atexit
+import fcntl
 import json
 import os
 import pathlib
+import pty
 import re
+import select
 import shutil
 import signal
 import struct
 import subprocess
 import sys
 import tempfile
+import termios
 import threading
 import time
 import unittest
@@ -143,6 +147,38 @@ def _read(file):
 def minfer(*arguments, timeout=120, **options):
     """Runs the program to its end."""
     return Running(*arguments, **options).finish(timeout)
+
+
+def on_terminal(*arguments, keys=None, after=rb"", env=None):
+    """Runs the program on a pseudo-terminal of its own: what that shows, and Done.
+
+    `keys` are typed once what is shown matches `after`.
+    """
+    master, slave = pty.openpty()
+
+    def own_terminal():
+        os.setsid()
+        fcntl.ioctl(slave, termios.TIOCSCTTY, 0)
+        os.dup2(slave, 2)
+
+    run = Running(*arguments, stdin=slave, out=slave, preexec=own_terminal, env=env)
+    os.close(slave)
+    shown = b""
+    end = time.monotonic() + 60
+    while time.monotonic() < end:
+        if not select.select([master], [], [], 1)[0]:
+            continue
+        try:
+            piece = os.read(master, 65536)
+        except OSError:  # the program has closed its side
+            break
+        shown += piece
+        if keys and re.search(after, shown):
+            os.write(master, keys)
+            keys = None
+    done = run.finish(20)
+    os.close(master)
+    return shown.decode(errors="replace"), done
 
 
 def wait_for(condition, seconds=30):
