@@ -191,7 +191,8 @@ class Backend {
   virtual Result<std::unique_ptr<Program>> compile(const CompileRequest& request) = 0;
 
   /// Waits until everything that was started is done, and gives the first error of it. Work and
-  /// copies of one backend happen in the order they were asked for; copy_to_host waits by itself.
+  /// copies of one backend happen in the order they were asked for; copy_to_host waits by itself,
+  /// and what copy_from_host was given may change once it has returned.
   virtual Status synchronize() { return ok_status(); }
   virtual Status copy_from_host(Buffer& to, std::uint64_t offset,
                                 std::span<const std::byte> from) = 0;
