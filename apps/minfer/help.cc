@@ -30,13 +30,35 @@ std::vector<std::string_view> groups_of(std::uint32_t commands) {
   return groups;
 }
 
+constexpr std::size_t kWidth = 80;
+
+/// Appends `words` from column `indent` on, the first line at column `at`; lines end before kWidth.
+void append_wrapped(std::string& text, std::string_view words, std::size_t indent, std::size_t at) {
+  while (!words.empty()) {
+    const std::size_t end = std::min(words.find(' '), words.size());
+    const std::string_view word = words.substr(0, end);
+    words.remove_prefix(std::min(end + 1, words.size()));
+    if (at > indent && at + 1 + word.size() > kWidth) {
+      text += fmt::format("\n{:{}}", "", indent);
+      at = indent;
+    } else if (at > indent) {
+      text += ' ';
+      ++at;
+    }
+    text += word;
+    at += word.size();
+  }
+  text += '\n';
+}
+
 void append_line(std::string& text, std::string_view left, std::string_view right) {
   constexpr std::size_t kColumn = 32;
   if (left.size() + 4 <= kColumn) {
-    text += fmt::format("  {:<{}}{}\n", left, kColumn - 2, right);
+    text += fmt::format("  {:<{}}", left, kColumn - 2);
   } else {
-    text += fmt::format("  {}\n{:{}}{}\n", left, "", kColumn, right);
+    text += fmt::format("  {}\n{:{}}", left, "", kColumn);
   }
+  append_wrapped(text, right, kColumn, kColumn);
 }
 
 }  // namespace
@@ -75,9 +97,11 @@ std::string help_text(CommandBit command) {
     append_line(text, "--version", "the version");
     text += "\nEnvironment (empty and 0 are off)\n";
     for (const EnvSwitchRow& each : env_switch_table()) append_line(text, each.name, each.help);
-    text +=
-        "\nEvery option may stand in ~/.config/minfer/config.toml or as MINFER_ARG_NAME; the "
-        "command line wins.\n";
+    text += '\n';
+    append_wrapped(text,
+                   "Every option may stand in ~/.config/minfer/config.toml or as MINFER_ARG_NAME; "
+                   "the command line wins.",
+                   0, 0);
   }
   return text;
 }

@@ -280,7 +280,7 @@ class Help(rig.Test):
                 done = self.ok(minfer(*command, spelling))
                 self.assertEqual(done.err, "")
                 self.assertIn("minfer " + " ".join(command), done.text)
-                self.assertLessEqual(max(map(len, done.text.splitlines())), 120)
+                self.assertLessEqual(max(map(len, done.text.splitlines())), 80)
 
     def test_version(self):
         self.assertRegex(self.ok(minfer("--version")).text, r"^minfer \d+\.\d+\.\d+ .*\n$")
