@@ -34,7 +34,7 @@ LIBRARIES = {
     r"fmt/": ["src", "apps"],
     r"CLI/": ["apps"],
     r"boost/": ["src/base", "src/server"],
-    r"pcre2\.h": ["src/text"],
+    r"pcre2\.h": [],
     r"utf8proc\.h": ["src/text"],
     r"xxhash\.h": ["src"],
     r"simde/": [],

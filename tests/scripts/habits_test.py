@@ -96,7 +96,7 @@ class Setup(Scratch):
         done = self.run_setup(FAKE_UID="1000")
         self.assertEqual(done.returncode, 1)
         self.assertEqual(self.recorded(), [])
-        for package in ("g++", "cmake", "ninja-build", "libfmt-dev", "libpcre2-dev", "python3-pip"):
+        for package in ("g++", "cmake", "ninja-build", "libfmt-dev", "libxxhash-dev", "python3-pip"):
             self.assertIn(package, done.stderr)
         self.assertNotIn("clang-19", done.stderr)
         self.assertIn("clang-19", self.run_setup("--dev", FAKE_UID="1000").stderr)
