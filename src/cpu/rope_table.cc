@@ -91,6 +91,7 @@ Result<RopeTable> RopeTable::create(const RopeTableKey& key, std::int32_t n_posi
 void RopeTable::fill(std::span<const std::int32_t> positions) {
   const std::int32_t half = key_.n_rot / 2;
   for (const std::int32_t position : positions) {
+    MINFER_CHECK(position >= 0 && position < n_positions());
     std::uint8_t& filled = filled_[static_cast<std::size_t>(position)];
     if (filled != 0) continue;
     filled = 1;

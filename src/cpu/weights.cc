@@ -10,6 +10,7 @@
 #include <fstream>
 #include <utility>
 
+#include "cpu/phase.h"
 #include "cpu/runtime.h"
 #include "quant/codec.h"
 
@@ -54,6 +55,30 @@ class ReadOnlyMappings {
   std::vector<std::pair<std::uint64_t, std::uint64_t>> ranges_;
 };
 
+/// The share of the bytes of all tensors that lie before the one at work.
+class Progress {
+ public:
+  Progress(std::span<const backend::WeightSource> sources,
+           const std::function<void(double)>& callback)
+      : callback_(callback) {
+    for (const backend::WeightSource& source : sources) total_ += bytes_of(source);
+  }
+  void next(const backend::WeightSource& source) {
+    if (callback_) callback_(done_ / total_);
+    done_ += bytes_of(source);
+  }
+
+ private:
+  static double bytes_of(const backend::WeightSource& source) {
+    const auto elements = static_cast<std::uint64_t>(source.view.shape.elements());
+    return static_cast<double>(row_size_bytes(source.view.dtype, elements));
+  }
+
+  const std::function<void(double)>& callback_;
+  double done_ = 0;
+  double total_ = 0;
+};
+
 PackedWeight plain_matrix(const TensorView& view) {
   const std::int64_t n_cols = view.shape.inner();
   const std::int64_t n_rows = view.shape.rank() > 1 ? view.shape[view.shape.rank() - 2] : 1;
@@ -62,61 +87,87 @@ PackedWeight plain_matrix(const TensorView& view) {
   return plain_weight(view.dtype, view.data, n_rows, n_cols, n_matrices);
 }
 
-/// Interleaves every matrix of `plain` into `to` and describes the copy.
-PackedWeight interleave_all(Runtime& runtime, const PackedWeight& plain, std::byte* to) {
+/// Interleaves every matrix of `plain` into `to` and describes the copy. The source is given back
+/// part by part, so that no large matrix is ever resident twice.
+PackedWeight interleave_all(Runtime& runtime, const ReadOnlyMappings& mappings,
+                            const PackedWeight& plain, std::byte* to) {
   const PackedWeight w =
       interleaved_weight(plain.dtype, to, plain.n_rows, plain.n_cols, plain.n_matrices);
   const std::int64_t tiles = (plain.n_rows + kTileRows - 1) / kTileRows;
-  constexpr std::int64_t kTilesAtOnce = 16;
+  constexpr std::int64_t kTilesAtOnce = 32;
   const std::int64_t chunks = (tiles + kTilesAtOnce - 1) / kTilesAtOnce;
   std::atomic<std::int64_t> next{0};
   runtime.pool().run([&](int) {
     for (std::int64_t i = next.fetch_add(1); i < chunks * plain.n_matrices; i = next.fetch_add(1)) {
       const std::int64_t matrix = i / chunks;
       const std::int64_t begin = i % chunks * kTilesAtOnce;
-      interleave(plain.dtype, plain.data + matrix * plain.matrix_stride, plain.n_rows, plain.n_cols,
-                 to + matrix * w.matrix_stride, begin, std::min(begin + kTilesAtOnce, tiles));
+      const std::int64_t end = std::min(begin + kTilesAtOnce, tiles);
+      const std::byte* from = plain.data + matrix * plain.matrix_stride;
+      interleave(plain.dtype, from, plain.n_rows, plain.n_cols, to + matrix * w.matrix_stride,
+                 begin, end);
+      const std::int64_t stop = std::min(end * plain.tile_stride, plain.matrix_stride);
+      mappings.drop(from + begin * plain.tile_stride,
+                    static_cast<std::uint64_t>(stop - begin * plain.tile_stride));
     }
   });
+  mappings.drop(plain.data, static_cast<std::uint64_t>(plain.n_matrices * plain.matrix_stride));
   return w;
+}
+
+/// Bytes of the interleaved copy of a matrix that is used as `uses` say; 0: it stays as it is.
+std::uint64_t copy_bytes(const PackedWeight& plain, std::uint8_t uses, Isa isa) {
+  if ((uses & backend::kUseMatMul) == 0 || !can_interleave(plain.dtype, isa)) return 0;
+  return static_cast<std::uint64_t>(plain.n_matrices) *
+         aligned(interleaved_bytes(plain.dtype, plain.n_rows, plain.n_cols));
+}
+
+Result<std::vector<float>> decode(const backend::WeightSource& source) {
+  const quant::Codec* codec = quant::codec(source.view.dtype);
+  if (codec == nullptr) {
+    return unsupported(fmt::format("[cpu] tensor \"{}\": elements of type {} are not supported",
+                                   source.name, dtype_name(source.view.dtype)));
+  }
+  std::vector<float> values(static_cast<std::size_t>(source.view.shape.elements()));
+  codec->decode_row(source.view.data, values.data(), source.view.shape.elements());
+  return values;
 }
 
 }  // namespace
 
 Result<std::unique_ptr<CpuWeights>> CpuWeights::load(Runtime& runtime,
                                                      std::span<const backend::WeightSource> sources,
-                                                     bool repack) {
+                                                     bool repack,
+                                                     const std::function<void(double)>& progress) {
   auto weights = std::make_unique<CpuWeights>();
-  const ReadOnlyMappings mappings;
   weights->entries_.reserve(sources.size());
+  std::uint64_t total = 0;
   for (const backend::WeightSource& source : sources) {
     Entry& entry = weights->entries_.emplace_back();
     entry.name = source.name;
-    const TensorView& view = source.view;
     if ((source.uses & backend::kUseElementwise) != 0) {
-      const quant::Codec* codec = quant::codec(view.dtype);
-      if (codec == nullptr) {
-        return unsupported(fmt::format("[cpu] tensor \"{}\": elements of type {} are not supported",
-                                       source.name, dtype_name(view.dtype)));
-      }
-      entry.floats.resize(static_cast<std::size_t>(view.shape.elements()));
-      codec->decode_row(view.data, entry.floats.data(), view.shape.elements());
+      MINFER_ASSIGN_OR_RETURN(entry.floats, decode(source));
       weights->extra_bytes_ += entry.floats.size() * sizeof(float);
     }
     if ((source.uses & (backend::kUseMatMul | backend::kUseRowLookup)) == 0) continue;
-    entry.matrix = plain_matrix(view);
-    if (!repack || (source.uses & backend::kUseMatMul) == 0 ||
-        !can_interleave(view.dtype, runtime.isa())) {
-      continue;
-    }
-    const PackedWeight plain = entry.matrix;
-    const std::uint64_t bytes = static_cast<std::uint64_t>(plain.n_matrices) *
-                                interleaved_bytes(plain.dtype, plain.n_rows, plain.n_cols);
-    MINFER_ASSIGN_OR_RETURN(entry.copy, MemoryBlock::create(bytes));
-    entry.copy.prefer_large_pages();
-    entry.matrix = interleave_all(runtime, plain, entry.copy.data());
-    weights->extra_bytes_ += bytes;
-    mappings.drop(plain.data, static_cast<std::uint64_t>(plain.n_matrices * plain.matrix_stride));
+    entry.matrix = plain_matrix(source.view);
+    if (repack) total += copy_bytes(entry.matrix, source.uses, runtime.isa());
+  }
+  if (total == 0) return weights;
+
+  MINFER_ASSIGN_OR_RETURN(weights->copies_, MemoryBlock::create(total));
+  weights->copies_.prefer_large_pages();
+  weights->extra_bytes_ += total;
+  const ReadOnlyMappings mappings;
+  Progress shown(sources, progress);
+  std::byte* to = weights->copies_.data();
+  for (std::size_t i = 0; i < sources.size(); ++i) {
+    shown.next(sources[i]);
+    const PackedWeight plain = weights->entries_[i].matrix;
+    if (plain.data == nullptr) continue;
+    const std::uint64_t bytes = copy_bytes(plain, sources[i].uses, runtime.isa());
+    if (bytes == 0) continue;
+    weights->entries_[i].matrix = interleave_all(runtime, mappings, plain, to);
+    to += bytes;
   }
   return weights;
 }

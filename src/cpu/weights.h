@@ -7,6 +7,7 @@
 // Thread-safety: const after loading.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -22,10 +23,12 @@ class Runtime;
 
 class CpuWeights final : public backend::Weights {
  public:
-  /// Interleaves with all threads of `runtime` if `repack`. Errors name the tensor.
+  /// Interleaves with all threads of `runtime` if `repack`. `progress`, if not empty, is called
+  /// before each tensor with the share of the bytes done. Errors name the tensor.
   static Result<std::unique_ptr<CpuWeights>> load(Runtime& runtime,
                                                   std::span<const backend::WeightSource> sources,
-                                                  bool repack);
+                                                  bool repack,
+                                                  const std::function<void(double)>& progress = {});
 
   [[nodiscard]] std::uint64_t extra_bytes() const override { return extra_bytes_; }
 
@@ -47,10 +50,10 @@ class CpuWeights final : public backend::Weights {
     std::string name;
     PackedWeight matrix;
     std::vector<float> floats;
-    MemoryBlock copy;
   };
 
   std::vector<Entry> entries_;
+  MemoryBlock copies_;  // all interleaved matrices
   std::uint64_t extra_bytes_ = 0;
 };
 
