@@ -51,12 +51,14 @@ struct KvStore::Impl {
            sequences[static_cast<std::size_t>(id)].open;
   }
 
-  /// True if adding rows to a table of a sequence of `length` would write a page of other owners.
-  [[nodiscard]] bool must_copy(std::size_t group, const Table& table, std::int32_t length) const {
-    const std::int32_t page = length / backend::kPageRows;
-    return page < table.end && pools[group].refs(table.pages[static_cast<std::size_t>(page)]) > 1;
+  /// The page that the next row of a sequence goes to, kNoPage if it has to be made.
+  [[nodiscard]] static std::int32_t next_page(const Sequence& sequence, std::size_t group) {
+    const Table& table = sequence.tables[group];
+    const std::int32_t k = sequence.length / backend::kPageRows;
+    return k < table.end ? table.pages[static_cast<std::size_t>(k)] : kNoPage;
   }
 
+  [[nodiscard]] std::int32_t pages_needed(std::span<const NewRows> rows, std::size_t group) const;
   Status check_room(std::span<const NewRows> rows) const;
   Status make_room(const NewRows& rows);
   void drop_pages_from(Sequence& sequence, std::int32_t first_page);
@@ -166,6 +168,26 @@ bool KvStore::is_open(SequenceId id) const { return impl_->is_open(id); }
 
 std::int32_t KvStore::length(SequenceId id) const { return impl_->at(id).length; }
 
+/// Pages that the rows take, copies of shared ones included.
+std::int32_t KvStore::Impl::pages_needed(std::span<const NewRows> rows, std::size_t group) const {
+  std::int32_t needed = 0;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (rows[i].n == 0) continue;
+    const Sequence& sequence = sequences[static_cast<std::size_t>(rows[i].sequence)];
+    needed += std::max(0, pages_for(sequence.length + rows[i].n) - sequence.tables[group].end);
+    const std::int32_t page = next_page(sequence, group);
+    if (page == kNoPage) continue;
+    // Whoever copies the page leaves one owner fewer to those after it.
+    std::int32_t owners = pools[group].refs(page);
+    for (std::size_t j = 0; j < i; ++j) {
+      const Sequence& before = sequences[static_cast<std::size_t>(rows[j].sequence)];
+      if (rows[j].n > 0 && next_page(before, group) == page) --owners;
+    }
+    if (owners > 1) ++needed;
+  }
+  return needed;
+}
+
 Status KvStore::Impl::check_room(std::span<const NewRows> rows) const {
   for (const NewRows& add : rows) {
     if (!is_open(add.sequence)) {
@@ -180,14 +202,7 @@ Status KvStore::Impl::check_room(std::span<const NewRows> rows) const {
     }
   }
   for (std::size_t group = 0; group < pools.size(); ++group) {
-    std::int32_t needed = 0;
-    for (const NewRows& add : rows) {
-      const Sequence& sequence = sequences[static_cast<std::size_t>(add.sequence)];
-      const Table& table = sequence.tables[group];
-      if (add.n == 0) continue;
-      needed += std::max(0, pages_for(sequence.length + add.n) - table.end);
-      if (must_copy(group, table, sequence.length)) ++needed;
-    }
+    const std::int32_t needed = pages_needed(rows, group);
     if (needed > pools[group].n_free()) {
       return out_of_memory(
           fmt::format("the KV needs {} more pages of {} positions; {} of {} are free", needed,
@@ -203,16 +218,15 @@ Status KvStore::Impl::make_room(const NewRows& rows) {
   for (std::size_t group = 0; group < pools.size(); ++group) {
     PagePool& pool = pools[group];
     Table& table = sequence.tables[group];
-    if (must_copy(group, table, sequence.length)) {
-      std::int32_t& entry =
-          table.pages[static_cast<std::size_t>(sequence.length / backend::kPageRows)];
+    const std::int32_t shared = next_page(sequence, group);
+    if (shared != kNoPage && pool.refs(shared) > 1) {
       const std::int32_t copy = pool.take();
-      if (Status status = pool.copy(entry, copy); !status.ok()) {
+      if (Status status = pool.copy(shared, copy); !status.ok()) {
         pool.release(copy);
         return status;
       }
-      pool.release(entry);
-      entry = copy;
+      pool.release(shared);
+      table.pages[static_cast<std::size_t>(sequence.length / backend::kPageRows)] = copy;
     }
     const std::int32_t end = pages_for(sequence.length + rows.n);
     for (; table.end < end; ++table.end) {

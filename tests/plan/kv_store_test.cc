@@ -103,6 +103,33 @@ TEST(KvStore, too_few_pages_change_nothing) {
   EXPECT_NE(kv->pages(c, 0)[1], kv->pages(a, 0)[1]);
 }
 
+TEST(KvStore, the_last_owner_of_a_page_needs_no_copy) {
+  ReferenceBackend host;
+  auto kv = store(host, geometry(256, {0}), {.max_sequences = 3, .pages_per_group = 4});
+  const auto a = kv->open().value();
+  ASSERT_TRUE(kv->prepare_rows(a, 70).ok());
+  kv->commit_rows(a, 70);
+  const auto b = kv->fork(a, 70).value();
+  const auto c = kv->fork(a, 70).value();
+  const auto shared = kv->pages(a, 0)[1];
+  // Three owners of one page: two copies, and two pages are free.
+  const plan::KvStore::NewRows rows[] = {
+      {.sequence = c, .n = 1}, {.sequence = b, .n = 0}, {.sequence = a, .n = 1}};
+  ASSERT_TRUE(kv->prepare(rows).ok());
+  EXPECT_EQ(kv->usage().pages_used, 4);
+  EXPECT_EQ(kv->pages(b, 0)[1], shared);
+  ASSERT_TRUE(kv->prepare_rows(b, 1).ok());
+  EXPECT_EQ(kv->pages(b, 0)[1], shared);
+  kv->close(a);
+  kv->close(c);
+  const auto d = kv->fork(b, 66).value();
+  const auto e = kv->fork(b, 66).value();
+  const plan::KvStore::NewRows all[] = {
+      {.sequence = b, .n = 1}, {.sequence = d, .n = 1}, {.sequence = e, .n = 1}};
+  ASSERT_TRUE(kv->prepare(all).ok());
+  EXPECT_EQ(kv->pages(e, 0)[1], shared);
+}
+
 TEST(KvStore, abandoned_rows_give_their_pages_back) {
   ReferenceBackend host;
   auto kv = store(host, geometry(256, {0}), {});
