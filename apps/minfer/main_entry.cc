@@ -42,7 +42,6 @@ std::string usage_of(CommandBit command) {
 }  // namespace
 
 int main_entry(int argc, char** argv) {
-  occupy_standard_streams();
   install_signal_handlers();
   const std::vector<std::string> arguments(argv + 1, argv + argc);
   const Result<Invocation> parsed = parse_command_line(arguments, process_surroundings());

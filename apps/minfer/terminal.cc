@@ -39,14 +39,6 @@ int write_all(int fd, std::string_view bytes) {
 
 bool is_terminal(int fd) { return ::isatty(fd) == 1; }
 
-void occupy_standard_streams() {
-  // open() takes the lowest free number. Opened for the wrong direction: each use fails.
-  for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; ++fd) {
-    if (::fcntl(fd, F_GETFD) != -1) continue;
-    if (::open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) != fd) return;
-  }
-}
-
 std::string visible_controls(std::string_view text) {
   std::string result;
   result.reserve(text.size());

@@ -12,10 +12,6 @@ namespace minfer::app {
 
 bool is_terminal(int fd);
 
-/// Puts something that fails in the place of a standard stream that was closed before the program
-/// started, so that no file opened later is taken for it.
-void occupy_standard_streams();
-
 /// `text` with control characters as visible symbols (ESC is U+241B); newline and tab pass.
 std::string visible_controls(std::string_view text);
 

@@ -44,6 +44,8 @@ class Limits(rig.Test):
         self.assertEqual(result["usage"]["total_tokens"], 128)
         self.assertEqual(result["finish_reason"], "length")
         self.assertIn("minfer: the context of 128 is full", done.err)
+        # No forward is run for the last token: prefill and one for each other.
+        self.assertEqual(sum(rig.graph_counts(done)), len(result["ids"]))
         self.assertIn("the context of 128 is full", result["warnings"][-1])
 
     def test_room_for_the_prompt_and_some(self):
@@ -208,6 +210,19 @@ class Numbers(rig.Test):
     def test_head_size_that_does_not_fit_the_weights(self):
         model = rig.Gguf(tiny()).set_key("llama.attention.key_length", "I", 256).save("head.gguf")
         self.refused(minfer(model, "Hello"), 1, str(model))
+
+
+class ShrinkingFile(rig.Test):
+    def test_a_file_that_shrinks_ends_the_run_with_one_line(self):
+        path = rig.FOLDER / "shrinks.gguf"
+        path.write_bytes(tiny().read_bytes())
+        run = rig.Running(path, "Hello", *ENDLESS, "-q")
+        self.assertTrue(rig.wait_for(lambda: len(run.out_so_far()) > 100))
+        os.truncate(path, 1000)
+        done = run.finish(20)
+        self.assertEqual(done.code, 1)
+        self.assertEqual(done.err, f"minfer: {path}: the file changed or shrank while it was being "
+                                   "read\n")
 
 
 class Signals(rig.Test):

@@ -3,6 +3,7 @@
 import os
 import re
 import shutil
+import signal
 import unittest
 
 import rig
@@ -81,6 +82,15 @@ class Threads(rig.Test):
     def test_given(self):
         self.assertEqual(self.header("-t", 3), ("3", "--threads"))
         self.assertEqual(self.header("-t", 1), ("1", "--threads"))
+
+    def test_they_run(self):
+        for count in (1, 3):
+            run = rig.Running(tiny(), "Hello", "--raw", "-c", 400000, "-n", -1, "--ignore-eos",
+                              "-t", count)
+            self.assertTrue(rig.wait_for(lambda: len(run.out_so_far()) > 100))
+            self.assertEqual(run.threads(), count)
+            run.send(signal.SIGINT)
+            run.finish(20)
 
     def test_affinity(self):
         one = {min(os.sched_getaffinity(0))}

@@ -15,9 +15,11 @@ SWITCHES = {"MINFER_TIMING": "1", "MINFER_OP_TIMING": "1", "MINFER_GRAPH_TRACE":
 
 
 class Observations:
-    """Mixed into a rig.Test with `model()`; `MAX_BARRIERS`: a layer's, or None."""
+    """Mixed into a rig.Test with `model()`; `MAX_BARRIERS`: a layer's, or None; `FUSED`: the
+    projections that it has fused."""
 
     MAX_BARRIERS = None
+    FUSED = ("fused_qkv", "fused_gate_up")
 
     def generate(self, *arguments, env=None):
         return self.ok(minfer(self.model(), "Hi", "--ignore-eos", "--greedy", *arguments, env=env))
@@ -75,6 +77,13 @@ class Observations:
                            for graph in (prefill, decode))
         self.assertEqual(prefill - decode, {"gather_rows": 2})
         self.assertEqual(decode - prefill, {})
+
+    def test_fusion_switches(self):
+        for switch, op in (("MINFER_NO_FUSE_QKV", "fused_qkv"),
+                           ("MINFER_NO_FUSE_FFN", "fused_gate_up")):
+            for value, there in (("0", op in self.FUSED), ("1", False)):
+                done = self.generate("-n", 2, env={"MINFER_GRAPH_TRACE": "1", switch: value})
+                self.assertEqual(op in done.err, there, done.err)
 
     def one_token(self):
         return "a"

@@ -11,6 +11,8 @@ class Dense(observations.Observations, rig.Test):
 
 
 class Experts(observations.Observations, rig.Test):
+    FUSED = ("fused_qkv",)
+
     def model(self):
         return tiny("qwen3moe", "Q8_0")
 

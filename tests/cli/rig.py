@@ -116,6 +116,9 @@ class Running:
     def send(self, number):
         os.kill(self._process.pid, number)
 
+    def threads(self):
+        return len(os.listdir(f"/proc/{self._process.pid}/task"))
+
     def out_so_far(self):
         return _read(self._out)
 
