@@ -1,6 +1,6 @@
 // mat_mul_bench: speed of the matrix kernels, of re-ordering weights, and of plain reads.
 //
-//   mat_mul_bench [THREADS] [TYPE]
+//   mat_mul_bench [THREADS] [TYPE]        (MINFER_ISA forces an instruction set)
 //
 // One row of x: GB/s of weight bytes, beside the GB/s of a loop that only reads. 512 rows: 10^9
 // multiply-adds a second.
@@ -68,7 +68,7 @@ struct Rows {
     x = at;
     if (!quantized) std::memcpy(at, floats.data(), floats.size() * sizeof(float));
     for (std::int64_t i = 0; quantized && i < n_x; ++i) {
-      cpu::quantize_row(cpu::Isa::kAvx2, floats.data() + i * n_cols, n_cols, at + i * x_stride);
+      cpu::quantize_row(cpu::Isa::kScalar, floats.data() + i * n_cols, n_cols, at + i * x_stride);
     }
   }
 
@@ -80,7 +80,7 @@ struct Rows {
 
 class Bench {
  public:
-  explicit Bench(int n_threads) : pool_(n_threads) {}
+  Bench(int n_threads, cpu::Isa isa) : pool_(n_threads), isa_(isa) {}
 
   /// GB/s of summing 512 MB.
   double read_speed() {
@@ -111,7 +111,7 @@ class Bench {
     std::vector<std::byte> packed;
     auto weight = cpu::plain_weight(type, plain.data(), n_rows, shape.n_cols);
     double pack_speed = 0;
-    if (cpu::can_interleave(type, cpu::Isa::kAvx2)) {
+    if (cpu::can_interleave(type, isa_)) {
       packed.resize(cpu::interleaved_bytes(type, n_rows, shape.n_cols));
       pack_speed = static_cast<double>(plain.size()) * 1e-9 / pack(weight, packed);
       weight = cpu::interleaved_weight(type, packed.data(), n_rows, shape.n_cols);
@@ -151,12 +151,13 @@ class Bench {
                                   .y_stride = weight.n_rows};
     return least_seconds([&] {
       over_tiles(pool_, weight.n_rows / cpu::kTileRows, [&](std::int64_t begin, std::int64_t end) {
-        cpu::mat_mul(cpu::Isa::kAvx2, args, begin, end);
+        cpu::mat_mul(isa_, args, begin, end);
       });
     });
   }
 
   ThreadPool pool_;
+  cpu::Isa isa_;
 };
 
 }  // namespace
@@ -167,8 +168,15 @@ int main(int argc, char** argv) {
   constexpr DType kTypes[] = {DType::kQ4_1, DType::kQ5_0, DType::kQ8_0, DType::kQ4_K,
                               DType::kQ6_K, DType::kQ4_0, DType::kQ5_1, DType::kQ5_K,
                               DType::kF32,  DType::kF16,  DType::kBF16};
-  Bench bench(n_threads);
-  fmt::print("{} thread(s), plain reads {:.1f} GB/s\n", n_threads, bench.read_speed());
+  const char* forced = std::getenv("MINFER_ISA");
+  const auto isa = cpu::choose_isa(forced != nullptr ? forced : "");
+  if (!isa.ok()) {
+    fmt::print(stderr, "{}\n", isa.status().message());
+    return 1;
+  }
+  Bench bench(n_threads, isa.value());
+  fmt::print("{}, {} thread(s), plain reads {:.1f} GB/s\n", cpu::isa_name(isa.value()), n_threads,
+             bench.read_speed());
   for (DType type : kTypes) {
     if (!only.empty() && only != minfer::dtype_name(type)) continue;
     const bool k_quant = minfer::dtype_info(type).block_elements == 256;

@@ -46,9 +46,8 @@ class CpuBackend final : public backend::Backend {
 
   [[nodiscard]] std::string_view name() const override { return "cpu"; }
   [[nodiscard]] std::string description() const override {
-    const bool avx2 = options_.isa == Isa::kAvx2;
-    return fmt::format("{}, {} thread{}", avx2 ? "AVX2" : isa_name(options_.isa),
-                       options_.n_threads, options_.n_threads == 1 ? "" : "s");
+    return fmt::format("{}, {} thread{}", isa_title(options_.isa), options_.n_threads,
+                       options_.n_threads == 1 ? "" : "s");
   }
 
   [[nodiscard]] bool can_run(const ir::Graph& graph, const ir::Node& node) const override {
@@ -79,8 +78,9 @@ class CpuBackend final : public backend::Backend {
   }
   Result<std::unique_ptr<backend::Weights>> load_weights(
       std::span<const backend::WeightSource> sources) override {
-    MINFER_ASSIGN_OR_RETURN(std::unique_ptr<backend::Weights> weights,
-                            CpuWeights::load(runtime_, sources, options_.repack));
+    MINFER_ASSIGN_OR_RETURN(
+        std::unique_ptr<backend::Weights> weights,
+        CpuWeights::load(runtime_, sources, options_.repack, options_.load_progress));
     return weights;
   }
   Result<std::unique_ptr<backend::Program>> compile(

@@ -2,37 +2,69 @@
 
 #include <fmt/format.h>
 
-namespace minfer::cpu {
+#include <string>
 
-std::string_view isa_name(Isa isa) {
+namespace minfer::cpu {
+namespace {
+
+struct IsaRow {
+  std::string_view name;
+  std::string_view title;
+};
+constexpr IsaRow kRows[kIsaCount] = {
+    // in the order of Isa
+    {"scalar", "scalar"},           {"avx2", "AVX2"},
+    {"avxvnni", "AVX-VNNI"},        {"avx512", "AVX-512"},
+    {"avx512vnni", "AVX-512 VNNI"},
+};
+
+/// What `isa` needs beside the set below it.
+std::string_view missing_here(Isa isa, const CpuFeatures& features) {
   switch (isa) {
     case Isa::kScalar:
-      return "scalar";
+      return {};
     case Isa::kAvx2:
-      return "avx2";
-  }
-  return "?";
-}
-
-std::string_view missing_feature(Isa isa, const CpuFeatures& features) {
-  if (isa == Isa::kAvx2) {
-    if (!features.avx2) return "AVX2";
-    if (!features.fma) return "FMA";
-    if (!features.f16c) return "F16C";
+      if (!features.avx2) return "AVX2";
+      if (!features.fma) return "FMA";
+      return features.f16c ? std::string_view{} : "F16C";
+    case Isa::kAvxVnni:
+      return features.avx_vnni ? std::string_view{} : "AVX-VNNI";
+    case Isa::kAvx512:
+      return features.avx512 ? std::string_view{} : "AVX-512 F, BW, DQ, VL";
+    case Isa::kAvx512Vnni:
+      return features.avx512_vnni ? std::string_view{} : "AVX-512 VNNI";
   }
   return {};
 }
 
+}  // namespace
+
+std::span<const Isa> all_isas() {
+  static constexpr Isa kRising[kIsaCount] = {Isa::kScalar, Isa::kAvx2, Isa::kAvxVnni, Isa::kAvx512,
+                                             Isa::kAvx512Vnni};
+  return kRising;
+}
+
+std::string_view isa_name(Isa isa) { return kRows[static_cast<int>(isa)].name; }
+std::string_view isa_title(Isa isa) { return kRows[static_cast<int>(isa)].title; }
+
+std::string_view missing_feature(Isa isa, const CpuFeatures& features) {
+  if (isa == Isa::kScalar) return {};
+  const std::string_view below = missing_feature(isa_below(isa), features);
+  return below.empty() ? missing_here(isa, features) : below;
+}
+
 Result<Isa> choose_isa(std::string_view forced, const CpuFeatures& features) {
-  constexpr Isa kRising[] = {Isa::kScalar, Isa::kAvx2};
   if (forced.empty()) {
     Isa best = Isa::kScalar;
-    for (Isa isa : kRising) {
+    for (Isa isa : all_isas()) {
       if (missing_feature(isa, features).empty()) best = isa;
     }
     return best;
   }
-  for (Isa isa : kRising) {
+  std::string known;
+  for (Isa isa : all_isas()) {
+    known += fmt::format("{}{}", known.empty() ? "" : ", ", isa_name(isa));
     if (isa_name(isa) != forced) continue;
     const std::string_view missing = missing_feature(isa, features);
     if (missing.empty()) return isa;
@@ -40,7 +72,7 @@ Result<Isa> choose_isa(std::string_view forced, const CpuFeatures& features) {
         "MINFER_ISA={}: this machine (or its operating system) has no {}", forced, missing));
   }
   return invalid_argument(
-      fmt::format("MINFER_ISA={}: unknown instruction set; known: scalar, avx2", forced));
+      fmt::format("MINFER_ISA={}: unknown instruction set; known: {}", forced, known));
 }
 
 Result<Isa> choose_isa(std::string_view forced) {

@@ -24,13 +24,14 @@ constexpr std::size_t kMaxTypes = 64;  // above the number of every type with a 
 
 /// kernels.inc by [instruction set][layout][type].
 struct KernelTable {
-  MatMulKernel of[2][2][kMaxTypes] = {};
+  MatMulKernel of[kIsaCount][2][kMaxTypes] = {};
 };
 
 constexpr KernelTable make_table() {
   KernelTable table;
   for (const MatMulEntry& entry : kKernels) {
-    for (auto isa = static_cast<std::size_t>(entry.isa); isa < 2; ++isa) {
+    for (std::size_t isa = 0; isa < kIsaCount; ++isa) {
+      if (!isa_includes(static_cast<Isa>(isa), entry.isa)) continue;
       table.of[isa][static_cast<std::size_t>(entry.layout)][static_cast<std::size_t>(entry.dtype)] =
           entry.kernel;
     }
@@ -124,7 +125,7 @@ std::uint64_t q8a_row_bytes(std::int64_t n) {
 
 void quantize_row(Isa isa, const float* x, std::int64_t n, std::byte* to) {
   auto* blocks = reinterpret_cast<Q8ABlock*>(to);
-  if (isa == Isa::kAvx2) {
+  if (isa_includes(isa, Isa::kAvx2)) {
     quantize_f32_q8a_avx2(x, n / kBlockElements, blocks);
   } else {
     quantize_f32_q8a_scalar(x, n / kBlockElements, blocks);

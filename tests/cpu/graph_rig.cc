@@ -262,7 +262,7 @@ std::unique_ptr<backend::Backend> make_cpu(int n_threads, cpu::Isa isa, std::int
 
 std::vector<cpu::Isa> all_isas() {
   std::vector<cpu::Isa> sets;
-  for (const cpu::Isa isa : {cpu::Isa::kScalar, cpu::Isa::kAvx2}) {
+  for (const cpu::Isa isa : cpu::all_isas()) {
     if (cpu::choose_isa(cpu::isa_name(isa)).ok()) sets.push_back(isa);
   }
   return sets;

@@ -5,11 +5,64 @@
 namespace minfer::cpu {
 namespace {
 
-constexpr CpuFeatures kAll = {.avx = true, .avx2 = true, .fma = true, .f16c = true};
+constexpr CpuFeatures kHaswell = {.avx = true, .avx2 = true, .fma = true, .f16c = true};
+
+CpuFeatures skylake_x() {
+  CpuFeatures features = kHaswell;
+  features.avx512 = true;
+  return features;
+}
+CpuFeatures ice_lake() {
+  CpuFeatures features = skylake_x();
+  features.avx512_vnni = true;
+  return features;
+}
+CpuFeatures alder_lake() {
+  CpuFeatures features = kHaswell;
+  features.avx_vnni = true;
+  return features;
+}
+CpuFeatures everything() {
+  CpuFeatures features = ice_lake();
+  features.avx_vnni = true;
+  return features;
+}
+const CpuFeatures kAll = everything();
 
 TEST(ChooseIsa, BestThatTheMachineHas) {
-  EXPECT_EQ(choose_isa("", kAll).value(), Isa::kAvx2);
   EXPECT_EQ(choose_isa("", CpuFeatures{}).value(), Isa::kScalar);
+  EXPECT_EQ(choose_isa("", kHaswell).value(), Isa::kAvx2);
+  EXPECT_EQ(choose_isa("", alder_lake()).value(), Isa::kAvxVnni);
+  EXPECT_EQ(choose_isa("", skylake_x()).value(), Isa::kAvx512);
+  EXPECT_EQ(choose_isa("", ice_lake()).value(), Isa::kAvx512Vnni);
+  EXPECT_EQ(choose_isa("", kAll).value(), Isa::kAvx512Vnni);
+}
+
+TEST(ChooseIsa, EverySetByItsName) {
+  for (const Isa isa : all_isas()) EXPECT_EQ(choose_isa(isa_name(isa), kAll).value(), isa);
+  EXPECT_EQ(all_isas().size(), static_cast<std::size_t>(kIsaCount));
+}
+
+TEST(ChooseIsa, ASetNeedsTheOnesBelow) {
+  CpuFeatures features = kAll;
+  features.fma = false;
+  EXPECT_EQ(choose_isa("", features).value(), Isa::kScalar);
+  features = kAll;
+  features.avx512 = false;
+  EXPECT_EQ(missing_feature(Isa::kAvx512Vnni, features), "AVX-512 F, BW, DQ, VL");
+  EXPECT_EQ(choose_isa("", features).value(), Isa::kAvxVnni);
+}
+
+TEST(Includes, AVX512DoesNotIncludeAvxVnni) {
+  EXPECT_FALSE(isa_includes(Isa::kAvx512, Isa::kAvxVnni));
+  EXPECT_FALSE(isa_includes(Isa::kAvx512Vnni, Isa::kAvxVnni));
+  EXPECT_FALSE(isa_includes(Isa::kAvx2, Isa::kAvx512));
+  EXPECT_TRUE(isa_includes(Isa::kAvx512Vnni, Isa::kAvx512));
+  for (const Isa isa : all_isas()) {
+    EXPECT_TRUE(isa_includes(isa, isa));
+    EXPECT_TRUE(isa_includes(isa, Isa::kScalar));
+    EXPECT_EQ(isa_includes(isa, Isa::kAvx2), isa != Isa::kScalar);
+  }
 }
 
 TEST(ChooseIsa, ForcedByName) {
@@ -31,7 +84,8 @@ TEST(ChooseIsa, UnknownNameListsTheKnown) {
   const auto result = choose_isa("avx3", kAll);
   ASSERT_FALSE(result.ok());
   EXPECT_EQ(result.status().code(), StatusCode::kInvalidArgument);
-  EXPECT_NE(result.status().message().find("scalar, avx2"), std::string::npos);
+  EXPECT_NE(result.status().message().find("scalar, avx2, avxvnni, avx512, avx512vnni"),
+            std::string::npos);
 }
 
 }  // namespace

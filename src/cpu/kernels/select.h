@@ -18,7 +18,7 @@ template <class Table>
 const Table& select_kernels(std::span<const KernelRow<Table>> rows, Isa isa) {
   const Table* best = rows.front().table;
   for (const KernelRow<Table>& row : rows) {
-    if (row.isa <= isa) best = row.table;
+    if (isa_includes(isa, row.isa)) best = row.table;
   }
   return *best;
 }

@@ -15,6 +15,7 @@ namespace {
 
 inline constexpr int kPagePositions = 64;
 inline constexpr int kTile = 6;  // 12 sums, 2 keys and a query in the 16 registers of AVX2
+// Times V::kTileVectors: AVX-512 takes 4 of its larger registers side by side.
 
 /// Positions that a tile of rows has between them, and those that all of its rows have.
 struct TileRange {
@@ -157,16 +158,18 @@ void piece_tile(const AttentionPiece& a, int row) {
 template <class V>
 void attention_piece(const AttentionPiece& a) {
   int row = 0;
-  for (; row + kTile <= a.n_rows; row += kTile) piece_tile<V, kTile, 1>(a, row);
+  for (; row + kTile <= a.n_rows; row += kTile) {
+    piece_tile<V, kTile, V::kTileVectors>(a, row);
+  }
   switch (a.n_rows - row) {
     case 5:
-      return piece_tile<V, 5, 1>(a, row);
+      return piece_tile<V, 5, V::kTileVectors>(a, row);
     case 4:
-      return piece_tile<V, 4, 1>(a, row);
+      return piece_tile<V, 4, V::kTileVectors>(a, row);
     case 3:
-      return piece_tile<V, 3, 1>(a, row);
+      return piece_tile<V, 3, V::kTileVectors>(a, row);
     case 2:
-      return piece_tile<V, 2, 2>(a, row);
+      return piece_tile < V, 2, V::kTileVectors == 1 ? 2 : V::kTileVectors > (a, row);
     case 1:
       return piece_tile<V, 1, 4>(a, row);
     default:

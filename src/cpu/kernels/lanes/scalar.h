@@ -18,6 +18,9 @@ namespace {
 struct ScalarLanes {
   float v[kLanes];
 
+  /// Vectors of 16 lanes that a tile of attention rows takes side by side.
+  static constexpr int kTileVectors = 1;
+
   template <class F>
   static ScalarLanes make(F f) {
     ScalarLanes r;
