@@ -45,6 +45,18 @@ inline int nearest_code(double value, int lowest, int highest) {
   return to_code(std::round(value), lowest, highest);
 }
 
+/// The place of the level nearest to `value`, the first of equals.
+inline int nearest_level(float value, std::span<const std::int8_t> levels) {
+  int best = 0;
+  for (std::size_t i = 1; i < levels.size(); ++i) {
+    const float distance = std::fabs(value - static_cast<float>(levels[i]));
+    const float least =
+        std::fabs(value - static_cast<float>(levels[static_cast<std::size_t>(best)]));
+    if (distance < least) best = static_cast<int>(i);
+  }
+  return best;
+}
+
 /// 1 / d, or 0 for d = 0: a block of zeros gets the code of zero.
 inline float reciprocal(float d) { return d == 0.0f ? 0.0f : 1.0f / d; }
 

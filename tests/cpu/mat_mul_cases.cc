@@ -22,6 +22,17 @@ std::vector<std::size_t> scale_offsets(DType type) {
       return {0, 2};
     case DType::kQ6_K:
       return {208};
+    case DType::kQ2_K:
+      return {80, 82};
+    case DType::kQ3_K:
+      return {108};
+    case DType::kTQ1_0:
+      return {52};
+    case DType::kTQ2_0:
+      return {64};
+    case DType::kMXFP4:  // an exponent instead
+    case DType::kIQ1_M:  // in four parts
+      return {};
     default:
       return {0};
   }
@@ -34,12 +45,26 @@ float random_float(std::mt19937& random, int low_exponent, int high_exponent) {
   return std::ldexp((random() & 1) != 0 ? -mantissa : mantissa, exponent);
 }
 
-void put_scale(std::byte* at, std::mt19937& random) {
+std::uint16_t random_scale(std::mt19937& random) {
   // Now and then zero or an f16 subnormal.
   const unsigned kind = random() % 16;
   const float value = kind == 0 ? 0.0F : random_float(random, kind == 1 ? -20 : -10, -2);
-  const std::uint16_t half = f32_to_f16(value);
-  std::memcpy(at, &half, 2);
+  return f32_to_f16(value);
+}
+
+void put_scales(DType type, std::byte* block, std::mt19937& random) {
+  for (const std::size_t offset : scale_offsets(type)) {
+    const std::uint16_t half = random_scale(random);
+    std::memcpy(block + offset, &half, 2);
+  }
+  if (type == DType::kMXFP4) block[0] = static_cast<std::byte>(117 + random() % 10);
+  if (type == DType::kIQ1_M) {
+    const std::uint16_t half = random_scale(random);
+    for (int word = 0; word < 4; ++word) {
+      std::byte& top = block[49 + 2 * word];
+      top = (top & std::byte{0x0f}) | static_cast<std::byte>((half >> (4 * word) & 15) << 4);
+    }
+  }
 }
 
 void fill_float_weights(const Product& product, std::vector<std::byte>& bytes) {
@@ -77,7 +102,7 @@ std::vector<std::byte> make_weights(const Product& product) {
         bytes[at + i] = static_cast<std::byte>(random() & 0xff);
       }
     }
-    for (std::size_t offset : scale_offsets(product.dtype)) put_scale(&bytes[at + offset], random);
+    put_scales(product.dtype, &bytes[at], random);
   }
   return bytes;
 }

@@ -185,7 +185,7 @@ TEST(CpuOps, unsupported_weight_type_is_refused) {
   ir::Graph graph;
   const ir::ValueId x =
       g.builder.embed(g.ids, g.weight(DType::kF32, {GraphRig::kIds, 256}), 1, "x");
-  const ir::ValueId w = g.builder.weight(1, DType::kIQ2_XS, {8, 256}, "w");
+  const ir::ValueId w = g.builder.weight(1, DType::kNVFP4, {8, 256}, "w");
   g.builder.output(g.builder.mat_mul(x, w, "y"));
   graph = std::move(g.builder).finish().value();
   const auto cpu = make_cpu(1, cpu::Isa::kScalar, 0);

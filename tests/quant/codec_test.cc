@@ -24,7 +24,21 @@ struct Vector {
   std::string_view encoded;  // of kInput; empty where there is no independent encoder
 };
 
+// The first 2000 blocks of pseudo-random bytes, bytes `masked_at` of each without bit 6 (-1: none).
+struct Digest {
+  DType dtype;
+  int masked_at[2];
+  std::uint32_t crc;  // CRC-32 of the decoded floats
+};
+
 #include "tests/quant/vectors.inc"
+#include "tests/quant/vectors_small.inc"
+
+std::vector<Vector> vectors() {
+  std::vector<Vector> all(std::begin(kVectors), std::end(kVectors));
+  all.insert(all.end(), std::begin(kSmallVectors), std::end(kSmallVectors));
+  return all;
+}
 
 std::vector<std::byte> unhex(std::string_view digits) {
   std::vector<std::byte> bytes;
@@ -47,18 +61,18 @@ std::vector<float> input() { return floats(kInput); }
 std::uint32_t bits(float x) { return std::bit_cast<std::uint32_t>(x); }
 
 TEST(Codec, every_row_of_the_table_has_a_vector) {
-  ASSERT_EQ(all_codecs().size(), std::size(kVectors));
-  for (const Vector& vector : kVectors) {
+  ASSERT_EQ(all_codecs().size(), vectors().size());
+  for (const Vector& vector : vectors()) {
     const Codec* found = codec(vector.dtype);
     ASSERT_NE(found, nullptr) << dtype_name(vector.dtype);
     EXPECT_EQ(found->dtype, vector.dtype);
   }
-  EXPECT_EQ(codec(DType::kIQ2_XXS), nullptr);
+  EXPECT_EQ(codec(DType::kNVFP4), nullptr);
   EXPECT_EQ(codec(DType::kQ8A), nullptr);
 }
 
 TEST(Codec, decodes_to_the_bits_of_the_independent_decoder) {
-  for (const Vector& vector : kVectors) {
+  for (const Vector& vector : vectors()) {
     SCOPED_TRACE(std::string(dtype_name(vector.dtype)));
     const std::vector<std::byte> bytes = unhex(vector.bytes);
     const std::vector<float> expected = floats(vector.decoded);
@@ -78,10 +92,36 @@ TEST(Codec, decodes_to_the_bits_of_the_independent_decoder) {
   }
 }
 
+std::uint32_t crc32_of(const std::vector<float>& x) {
+  std::uint32_t crc = ~0u;
+  const auto* bytes = reinterpret_cast<const unsigned char*>(x.data());
+  for (std::size_t i = 0; i < x.size() * sizeof(float); ++i) {
+    crc ^= bytes[i];
+    for (int bit = 0; bit < 8; ++bit) crc = (crc >> 1) ^ ((crc & 1u) != 0 ? 0xedb88320u : 0u);
+  }
+  return ~crc;
+}
+
+TEST(Codec, decodes_many_blocks_as_the_independent_decoder) {
+  for (const Digest& digest : kDigests) {
+    const DTypeInfo& info = dtype_info(digest.dtype);
+    std::vector<std::byte> bytes(std::size_t{2000} * info.block_bytes);
+    for (std::size_t i = 0; i < bytes.size(); ++i) {
+      bytes[i] = static_cast<std::byte>(static_cast<std::uint32_t>(i) * 2654435761u >> 13);
+      for (const int at : digest.masked_at) {
+        if (static_cast<int>(i % info.block_bytes) == at) bytes[i] &= std::byte{0xbf};
+      }
+    }
+    std::vector<float> x(std::size_t{2000} * info.block_elements);
+    codec(digest.dtype)->decode_row(bytes.data(), x.data(), static_cast<std::int64_t>(x.size()));
+    EXPECT_EQ(crc32_of(x), digest.crc) << dtype_name(digest.dtype);
+  }
+}
+
 TEST(Codec, encodes_to_the_bytes_of_the_independent_encoder) {
   const std::vector<float> x = input();
   int compared = 0;
-  for (const Vector& vector : kVectors) {
+  for (const Vector& vector : vectors()) {
     if (vector.encoded.empty()) continue;
     SCOPED_TRACE(std::string(dtype_name(vector.dtype)));
     const std::vector<std::byte> expected = unhex(vector.encoded);
@@ -90,10 +130,11 @@ TEST(Codec, encodes_to_the_bytes_of_the_independent_encoder) {
     EXPECT_EQ(encoded, expected);
     ++compared;
   }
-  EXPECT_EQ(compared, 8);
+  EXPECT_EQ(compared, 11);
 }
 
-// Largest |decode(encode(x)) - x| that the number of bits allows, as a share of the largest |x|.
+// Largest |decode(encode(x)) - x| as a share of the largest |x|: what the number of bits allows,
+// and the gaps between the entries of a codebook.
 double allowed_error(DType dtype) {
   switch (dtype) {
     case DType::kF32:
@@ -116,6 +157,26 @@ double allowed_error(DType dtype) {
     case DType::kQ4_1:
     case DType::kQ4_K:
       return 1.0 / 13;
+    case DType::kIQ4_NL:
+    case DType::kIQ4_XS:
+      return 1.0 / 8;
+    case DType::kQ3_K:
+    case DType::kMXFP4:
+      return 1.0 / 4;
+    case DType::kQ2_K:
+    case DType::kIQ3_S:
+      return 1.0 / 3;
+    case DType::kTQ1_0:
+    case DType::kTQ2_0:
+    case DType::kIQ3_XXS:
+      return 0.501;
+    case DType::kIQ2_S:
+    case DType::kIQ2_XS:
+    case DType::kIQ2_XXS:
+      return 0.65;
+    case DType::kIQ1_S:
+    case DType::kIQ1_M:
+      return 1.25;  // worse than zero for some: 1.6 bits an element
     default:
       return -1;
   }

@@ -31,6 +31,13 @@ Sizes smallest_sizes(DType dtype) {
   }
 }
 
+/// Types that share the paths of experts with the others: one model each, and a small one, is
+/// enough.
+bool one_model_is_enough(DType dtype) {
+  const std::string_view name = dtype_name(dtype);
+  return name.starts_with("IQ") || name.starts_with("TQ") || name == "Q2_K" || name == "Q3_K";
+}
+
 /// Noise whose every bit is fixed by (seed, tensor, place): SplitMix64 of a counter.
 class Noise {
  public:
@@ -221,7 +228,9 @@ std::vector<TinyModelSpec> all_tiny_models() {
   for (const quant::Codec& codec : quant::all_codecs()) {
     TinyModelSpec spec;
     spec.dtype = codec.dtype;
+    if (one_model_is_enough(spec.dtype)) spec.n_layer = 2;
     if (spec.dtype != DType::kF32 && spec.dtype != DType::kQ4_K) specs.push_back(spec);
+    if (one_model_is_enough(spec.dtype)) continue;
     spec.experts = true;
     spec.tied = true;
     specs.push_back(spec);

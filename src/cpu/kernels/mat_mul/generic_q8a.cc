@@ -7,6 +7,7 @@
 #include "cpu/kernels/mat_mul/kernels.h"
 #include "cpu/kernels/mat_mul/layout.h"
 #include "cpu/kernels/mat_mul/plain.h"
+#include "cpu/kernels/mat_mul/plain_codes.h"
 
 namespace minfer::cpu {
 namespace {
@@ -19,15 +20,44 @@ struct Unpacked {
   std::int16_t q[kBlockElements];  // offset taken
   float scale;
   float min;
-  int sub_scale[2];  // Q6_K: of elements 0-15 and 16-31
+  int sub_scale[2];  // of elements 0-15 and 16-31, where the type has two
+  int sub_min[2];    // Q2_K
 };
 
+/// The types of quant/codes.h.
 template <class Plain>
-void unpack(const std::byte* row, std::int64_t index, Unpacked& to) {
-  using Block = typename Plain::Block;
-  const auto block =
-      load_le<Block>(row + index / Plain::kSubs * static_cast<std::int64_t>(sizeof(Block)));
-  const int sub = static_cast<int>(index % Plain::kSubs);
+concept HasCodes = requires { Plain::kTwoScales; };
+
+template <class Plain>
+constexpr bool has_two_scales() {
+  if constexpr (HasCodes<Plain>) return Plain::kTwoScales;
+  return std::is_same_v<Plain, PlainQ6_K>;
+}
+template <class Plain>
+constexpr bool has_two_mins() {
+  if constexpr (HasCodes<Plain>) return Plain::kTwoMins;
+  return false;
+}
+
+template <HasCodes Plain>
+void unpack_codes(const typename Plain::Block& block, int sub, Unpacked& to) {
+  const quant::Codes codes = quant::codes_of(block, sub);
+  for (int k = 0; k < kBlockElements; ++k) to.q[k] = codes.code[k];
+  to.scale = quant::unit_of(block);
+  if constexpr (Plain::kTwoScales) {
+    for (int h = 0; h < 2; ++h) to.sub_scale[h] = codes.scale[h];
+  } else {
+    to.scale *= static_cast<float>(codes.scale[0]);
+  }
+  if constexpr (Plain::kTwoMins) {
+    const quant::Mins mins = quant::mins_of(block, sub);
+    for (int h = 0; h < 2; ++h) to.sub_min[h] = mins.min[h];
+    to.min = quant::min_unit_of(block);
+  }
+}
+
+template <class Plain>
+void unpack_steps(const typename Plain::Block& block, int sub, Unpacked& to) {
   Steps steps;
   Plain::load(block, sub, steps);
   for (int k = 0; k < kBlockElements; ++k) {
@@ -46,22 +76,45 @@ void unpack(const std::byte* row, std::int64_t index, Unpacked& to) {
   }
 }
 
+template <class Plain>
+void unpack(const std::byte* row, std::int64_t index, Unpacked& to) {
+  using Block = typename Plain::Block;
+  const auto block =
+      load_le<Block>(row + index / Plain::kSubs * static_cast<std::int64_t>(sizeof(Block)));
+  const int sub = static_cast<int>(index % Plain::kSubs);
+  if constexpr (HasCodes<Plain>) {
+    unpack_codes<Plain>(block, sub, to);
+  } else {
+    unpack_steps<Plain>(block, sub, to);
+  }
+}
+
 int dot(const std::int16_t* q, const std::int8_t* a, int n) {
   int sum = 0;
   for (int k = 0; k < n; ++k) sum += q[k] * static_cast<std::int16_t>(a[k]);
   return sum;
 }
 
+int sum_of(const std::int8_t* a, int n) {
+  int sum = 0;
+  for (int k = 0; k < n; ++k) sum += a[k];
+  return sum;
+}
+
 template <class Plain>
 float add_block(const Unpacked& w, const Q8ABlock& a, float acc) {
   int sum = 0;
-  if constexpr (std::is_same_v<Plain, PlainQ6_K>) {
+  if constexpr (has_two_scales<Plain>()) {
     sum = w.sub_scale[0] * dot(w.q, a.q, 16) + w.sub_scale[1] * dot(w.q + 16, a.q + 16, 16);
   } else {
     sum = dot(w.q, a.q, kBlockElements);
   }
   acc = soft_fma(static_cast<float>(sum), w.scale * a.d, acc);
   if constexpr (Plain::kHasMin) acc = soft_fma(w.min, a.s, acc);
+  if constexpr (has_two_mins<Plain>()) {
+    const int offset = -(w.sub_min[0] * sum_of(a.q, 16) + w.sub_min[1] * sum_of(a.q + 16, 16));
+    acc = soft_fma(static_cast<float>(offset), w.min * a.d, acc);
+  }
   return acc;
 }
 
@@ -105,6 +158,20 @@ MINFER_GENERIC_MAT_MUL(mat_mul_q8_0_q8a_scalar, PlainQ8_0)
 MINFER_GENERIC_MAT_MUL(mat_mul_q4_k_q8a_scalar, PlainQ4_K)
 MINFER_GENERIC_MAT_MUL(mat_mul_q5_k_q8a_scalar, PlainQ5_K)
 MINFER_GENERIC_MAT_MUL(mat_mul_q6_k_q8a_scalar, PlainQ6_K)
+MINFER_GENERIC_MAT_MUL(mat_mul_q2_k_q8a_scalar, PlainQ2_K)
+MINFER_GENERIC_MAT_MUL(mat_mul_q3_k_q8a_scalar, PlainQ3_K)
+MINFER_GENERIC_MAT_MUL(mat_mul_iq4_nl_q8a_scalar, PlainIQ4_NL)
+MINFER_GENERIC_MAT_MUL(mat_mul_iq4_xs_q8a_scalar, PlainIQ4_XS)
+MINFER_GENERIC_MAT_MUL(mat_mul_mxfp4_q8a_scalar, PlainMXFP4)
+MINFER_GENERIC_MAT_MUL(mat_mul_iq3_s_q8a_scalar, PlainIQ3_S)
+MINFER_GENERIC_MAT_MUL(mat_mul_iq3_xxs_q8a_scalar, PlainIQ3_XXS)
+MINFER_GENERIC_MAT_MUL(mat_mul_iq2_s_q8a_scalar, PlainIQ2_S)
+MINFER_GENERIC_MAT_MUL(mat_mul_iq2_xs_q8a_scalar, PlainIQ2_XS)
+MINFER_GENERIC_MAT_MUL(mat_mul_iq2_xxs_q8a_scalar, PlainIQ2_XXS)
+MINFER_GENERIC_MAT_MUL(mat_mul_iq1_s_q8a_scalar, PlainIQ1_S)
+MINFER_GENERIC_MAT_MUL(mat_mul_iq1_m_q8a_scalar, PlainIQ1_M)
+MINFER_GENERIC_MAT_MUL(mat_mul_tq1_0_q8a_scalar, PlainTQ1_0)
+MINFER_GENERIC_MAT_MUL(mat_mul_tq2_0_q8a_scalar, PlainTQ2_0)
 #undef MINFER_GENERIC_MAT_MUL
 
 }  // namespace minfer::cpu
