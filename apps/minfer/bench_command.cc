@@ -223,7 +223,7 @@ Result<int> bench_command(const Invocation& invocation, const EnvSwitches& env) 
   }
   MINFER_ASSIGN_OR_RETURN(Loaded loaded, load(invocation, env));
   MINFER_ASSIGN_OR_RETURN(SessionChoice choice, open_session(loaded, sized, env, 0, 0));
-  if (!options.quiet) print_note(header_line(loaded, choice));
+  print_header(loaded, choice, options);
 
   Report report{loaded, std::string(loaded.model().display_name()), {}};
   if (options.bench_prompt > 0) {

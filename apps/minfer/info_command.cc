@@ -52,6 +52,11 @@ std::string_view template_state(const model::Model& model) {
                                                      : "unknown to this version: use --raw";
 }
 
+std::span<const std::string> warnings_of(const model::Model& model) {
+  const text::Tokenizer* tokenizer = model.tokenizer();
+  return tokenizer != nullptr ? tokenizer->warnings() : std::span<const std::string>();
+}
+
 struct Memory {
   std::int32_t n_ctx = 0;
   std::string reason;
@@ -103,6 +108,7 @@ std::string as_text(const model::Model& model, const Memory& memory) {
                      vocab.pre().empty() ? "" : fmt::format(" ({})", printable(vocab.pre())),
                      fmt::join(vocab.end_of_generation(), " ")));
   }
+  for (const std::string& warning : warnings_of(model)) line("warning", warning);
   line("template", std::string(template_state(model)));
   line("context",
        fmt::format("{} trained, {} here ({})", hp.n_ctx_train, memory.n_ctx, memory.reason));
@@ -152,6 +158,9 @@ std::string as_json(const model::Model& model, const Memory& memory, bool all) {
     json.key(name).unsigned_integer(count.tensors);
   }
   json.end_object();
+  json.key("warnings").begin_array();
+  for (const std::string& warning : warnings_of(model)) json.string(warning);
+  json.end_array();
   if (all) {
     json.key("metadata").begin_object();
     for (const gguf::Entry& entry : model.file().metadata()) {

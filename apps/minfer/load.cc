@@ -17,6 +17,17 @@ double now_seconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
+/// "SmolLM2 135M | llama Q4_1, 98.4 MB | context 8192 (trained) | 2 threads (physical cores) |
+/// avx2"
+std::string header_line(const Loaded& loaded, const SessionChoice& session) {
+  const model::Model& model = loaded.model();
+  return fmt::format("{} | {} {}, {} | context {} ({}) | {} thread{} ({}) | {}\n",
+                     printable(model.display_name()), model.arch_name(), model.type_name(),
+                     megabytes(model.weight_bytes()), session.n_ctx, session.n_ctx_reason,
+                     loaded.threads.n_threads, loaded.threads.n_threads == 1 ? "" : "s",
+                     loaded.threads.reason, cpu::isa_name(loaded.isa));
+}
+
 }  // namespace
 
 std::string megabytes(std::uint64_t bytes) {
@@ -91,17 +102,17 @@ Result<SessionChoice> open_session(const Loaded& loaded, const Invocation& invoc
   choice.session = std::move(*session);
   choice.n_ctx = context.n_ctx;
   choice.n_ctx_reason = context.reason;
-  choice.note = context.note;
+  if (const text::Tokenizer* tokenizer = model.tokenizer(); tokenizer != nullptr) {
+    choice.warnings.assign(tokenizer->warnings().begin(), tokenizer->warnings().end());
+  }
+  if (!context.note.empty()) choice.warnings.push_back(context.note);
   return choice;
 }
 
-std::string header_line(const Loaded& loaded, const SessionChoice& session) {
-  const model::Model& model = loaded.model();
-  return fmt::format("{} | {} {}, {} | context {} ({}) | {} thread{} ({}) | {}\n",
-                     printable(model.display_name()), model.arch_name(), model.type_name(),
-                     megabytes(model.weight_bytes()), session.n_ctx, session.n_ctx_reason,
-                     loaded.threads.n_threads, loaded.threads.n_threads == 1 ? "" : "s",
-                     loaded.threads.reason, cpu::isa_name(loaded.isa));
+void print_header(const Loaded& loaded, const SessionChoice& session, const Options& options) {
+  if (options.quiet) return;
+  print_note(header_line(loaded, session));
+  for (const std::string& warning : session.warnings) print_error(warning);
 }
 
 std::string op_timing_table(engine::Engine& engine, engine::Session& session) {

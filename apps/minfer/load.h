@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/status.h"
 #include "base/thread_pool.h"
@@ -29,7 +30,7 @@ struct SessionChoice {
   std::unique_ptr<engine::Session> session;
   std::int32_t n_ctx = 0;
   std::string n_ctx_reason;
-  std::string note;  // not empty: a line for the user
+  std::vector<std::string> warnings;  // lines for the user: of the tokenizer and of the context
 };
 
 /// A session with the context of engine/context_size.h. `n_prompt`, `n_predict`: see there.
@@ -37,9 +38,8 @@ Result<SessionChoice> open_session(const Loaded& loaded, const Invocation& invoc
                                    const EnvSwitches& env, std::int32_t n_prompt,
                                    std::int32_t n_predict);
 
-/// "SmolLM2 135M | llama Q4_1, 98.4 MB | context 8192 (trained) | 2 threads (physical cores) |
-/// avx2"
-std::string header_line(const Loaded& loaded, const SessionChoice& session);
+/// Unless --quiet: the header and the session's warnings, to stderr.
+void print_header(const Loaded& loaded, const SessionChoice& session, const Options& options);
 
 /// The op timings of MINFER_OP_TIMING as a table.
 std::string op_timing_table(engine::Engine& engine, engine::Session& session);

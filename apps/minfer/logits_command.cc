@@ -106,7 +106,7 @@ Result<int> logits_command(const Invocation& invocation, const EnvSwitches& env)
   MINFER_ASSIGN_OR_RETURN(SessionChoice choice, open_session(loaded, sized, env, 0, 0));
   engine::Session& session = *choice.session;
   const bool to_stdout = options.out == "-";
-  if (!options.quiet) print_note(header_line(loaded, choice));
+  print_header(loaded, choice, options);
 
   std::string bytes;
   std::string lists;

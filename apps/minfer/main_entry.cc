@@ -55,7 +55,12 @@ int main_entry(int argc, char** argv) {
                     usage_of(parsed->command))));
   }
   const Result<int> status = dispatch(*parsed, read_env_switches());
-  return status.ok() ? *status : report(status.status());
+  if (status.ok()) return *status;
+  if (status.status().code() == StatusCode::kNotFound) {
+    const std::string hint = nearest_command(parsed->options.model);
+    return report(not_found(status.status().message() + hint));
+  }
+  return report(status.status());
 }
 
 }  // namespace minfer::app

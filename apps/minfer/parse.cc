@@ -270,6 +270,14 @@ Status explain(const CLI::ParseError& error, std::span<const std::string> argume
 
 }  // namespace
 
+std::string nearest_command(std::string_view word) {
+  for (const CommandRow& row : command_table()) {
+    if (row.name.empty() || edit_distance(word, row.name) > 2) continue;
+    return fmt::format(". Did you mean \"minfer {}\"?", row.name);
+  }
+  return {};
+}
+
 Surroundings process_surroundings() {
   Surroundings surroundings;
   surroundings.getenv = [](const char* name) -> const char* { return std::getenv(name); };
@@ -330,8 +338,9 @@ Result<Invocation> parse_command_line(std::span<const std::string> arguments,
     invocation.options.has_prompt = true;
   }
   if (next < positionals.size()) {
-    return invalid_argument(fmt::format("\"{}\" is one argument too many{}", positionals[next],
-                                        takes_prompt ? ": put the whole prompt in quotes" : ""));
+    return invalid_argument(fmt::format("\"{}\" is one argument too many{}{}", positionals[next],
+                                        takes_prompt ? ": put the whole prompt in quotes" : "",
+                                        nearest_command(invocation.options.model)));
   }
 
   std::set<std::string, std::less<>> on_command_line;

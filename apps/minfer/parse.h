@@ -35,6 +35,9 @@ struct Surroundings {
 /// The process's environment and ~/.config/minfer/config.toml (XDG_CONFIG_HOME is respected).
 Surroundings process_surroundings();
 
+/// ". Did you mean "minfer bench"?" where `word` nearly is a command, else nothing.
+std::string nearest_command(std::string_view word);
+
 /// `arguments`: argv without the program's name. Errors (kInvalidArgument) are one line: what is
 /// wrong, the allowed range, the nearest valid name.
 Result<Invocation> parse_command_line(std::span<const std::string> arguments,

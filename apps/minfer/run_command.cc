@@ -131,7 +131,6 @@ struct Job {
   sampling::SamplerOptions sampling;
   std::int32_t n_predict = 0;
   SessionChoice choice;
-  std::vector<std::string> warnings;
 };
 
 void add_ids(JsonWriter& json, std::string_view key, std::span<const engine::TokenId> ids) {
@@ -163,7 +162,7 @@ std::string json_result(const engine::GenerateResult& result, const Job& job,
   json.key("total_seconds").number(total_seconds);
   json.end_object();
   json.key("warnings").begin_array();
-  for (const std::string& warning : job.warnings) json.string(warning);
+  for (const std::string& warning : job.choice.warnings) json.string(warning);
   json.end_array();
   json.end_object();
   return json.text() + "\n";
@@ -206,11 +205,7 @@ Result<Job> prepare(const Invocation& invocation, const EnvSwitches& env) {
   MINFER_ASSIGN_OR_RETURN(
       job.choice, open_session(job.loaded, invocation, env,
                                static_cast<std::int32_t>(job.prompt.ids.size()), job.n_predict));
-  const auto noted = model.tokenizer()->warnings();
-  job.warnings.assign(noted.begin(), noted.end());
-  for (const std::string& note : {job.prompt.note, job.choice.note}) {
-    if (!note.empty()) job.warnings.push_back(note);
-  }
+  if (!job.prompt.note.empty()) job.choice.warnings.push_back(job.prompt.note);
   return job;
 }
 
@@ -231,10 +226,7 @@ Result<engine::GenerateResult> generate(Job& job, const Options& options, const 
   if (!options.json) {
     settings.on_text = [&out](std::string_view piece) { return out.write(piece); };
   }
-  if (!options.quiet) {
-    print_note(header_line(job.loaded, job.choice));
-    for (const std::string& warning : job.warnings) print_error(warning);
-  }
+  print_header(job.loaded, job.choice, options);
   TokenizerBytes bytes(tokenizer);
   const StopTarget target(*job.choice.session);
   return engine::generate(*job.choice.session, sampler, bytes, job.prompt.ids, settings);
@@ -254,7 +246,7 @@ Result<int> run_command(const Invocation& invocation, const EnvSwitches& env) {
   Output out;
   MINFER_ASSIGN_OR_RETURN(const engine::GenerateResult result, generate(job, options, env, out));
   const std::string cut = cut_note(result, options, job.choice.n_ctx);
-  if (!cut.empty()) job.warnings.push_back(cut);
+  if (!cut.empty()) job.choice.warnings.push_back(cut);
   const double total = std::chrono::duration<double>(Clock::now() - start).count();
   if (options.json) {
     out.write(json_result(result, job, total));

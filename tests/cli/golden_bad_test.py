@@ -34,6 +34,9 @@ class GoldenBad(rig.Test):
                     self.assertEqual(done.code, 0, done.err)
                 elif path.stem in MAY_LOAD and done.code == 0:
                     self.assertGreater(len(done.out), 0)
+                    self.assertEqual(done.err.splitlines()[1][:8], "minfer: ")
+                    self.assertIn("\nwarning ", self.ok(minfer("info", path)).text)
+                    self.assertTrue(self.ok(minfer("info", path, "--json")).json()["warnings"])
                 else:
                     self.refused(done, 1, str(path))
                     self.assertGreater(len(done.err), len(f"minfer: {path}: ") + 10)

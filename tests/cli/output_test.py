@@ -2,10 +2,9 @@
 
 import csv
 import io
-import json
+import math
 import os
 import re
-import subprocess
 
 import rig
 from rig import minfer, tiny
@@ -177,6 +176,9 @@ class Info(rig.Test):
         info = self.ok(minfer("info", tiny(), "--all", "--json")).json()
         self.assertEqual(list(info["metadata"]), list(keys))
         self.assertEqual([tensor["name"] for tensor in info["tensors"]], list(tensors))
+        for tensor in info["tensors"]:
+            self.assertEqual(math.prod(tensor["shape"]), tensors[tensor["name"]][2])
+        self.assertEqual(info["warnings"], [])
 
     def test_tied_weights_count_once(self):
         free, tied = (self.ok(minfer("info", tiny("llama", "F32", *flags), "--json")).json()

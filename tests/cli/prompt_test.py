@@ -242,6 +242,10 @@ class Usage(rig.Test):
         self.refused(minfer(), 2, "no model given", "minfer MODEL [PROMPT]")
         self.refused(minfer("bench"), 2, "no model given", "minfer bench MODEL")
 
+    def test_misspelt_commands(self):
+        self.refused(minfer("tokenise", "m.gguf", "Hello"), 2, 'Did you mean "minfer tokenize"?')
+        self.refused(minfer("bnech", "m.gguf"), 1, 'Did you mean "minfer bench"?')
+
     def test_commands_of_later_versions_are_no_models(self):
         # "chat" is not a command yet: it is a path, and the file is not there.
         self.refused(minfer("chat", "Hello"), 1, "chat", "no such file")
