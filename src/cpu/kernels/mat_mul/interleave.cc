@@ -166,6 +166,9 @@ const Interleaver* interleaver(DType type) {
   for (const Interleaver& row : kInterleavers) {
     if (row.dtype == type) return &row;
   }
+  for (const Interleaver& row : codes_interleavers()) {
+    if (row.dtype == type) return &row;
+  }
   return nullptr;
 }
 

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "tensor/dtype.h"
 
@@ -21,6 +22,9 @@ struct Interleaver {
   /// The plain block of row `lane`, from one block of a tile.
   void (*extract)(const std::byte* tile_block, int lane, std::byte* to);
 };
+
+/// Those of the types of quant/codes.h.
+std::span<const Interleaver> codes_interleavers();
 
 /// Null for a type that has no tiles.
 const Interleaver* interleaver(DType type);

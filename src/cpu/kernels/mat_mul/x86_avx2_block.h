@@ -84,15 +84,28 @@ MINFER_INLINE void dots_five_bits(const Weights (&w)[T], const Q8ABlock* const (
   }
 }
 
+/// 16-bit sums of -16 a to sums of -kOffset a.
+template <int kOffset>
+MINFER_INLINE __m256i start_of(__m256i minus16) {
+  static_assert(kOffset == 0 || kOffset == 1 || kOffset == 4 || kOffset == 8 || kOffset == 12 ||
+                kOffset == 16 || kOffset == 32);
+  if constexpr (kOffset == 0) return _mm256_setzero_si256();
+  if constexpr (kOffset == 1) return _mm256_srai_epi16(minus16, 4);
+  if constexpr (kOffset == 4) return _mm256_srai_epi16(minus16, 2);
+  if constexpr (kOffset == 8) return _mm256_srai_epi16(minus16, 1);
+  if constexpr (kOffset == 12) return _mm256_sub_epi16(minus16, _mm256_srai_epi16(minus16, 2));
+  if constexpr (kOffset == 16) return minus16;
+  if constexpr (kOffset == 32) return _mm256_slli_epi16(minus16, 1);
+}
+
 /// Sums over 32 elements that start from -offset times the sum of a.
 template <int kOffset, int T, int C, class Weights>
 MINFER_INLINE void dots_with_offset(const Weights (&w)[T], const Q8ABlock* const (&a)[C],
                                     __m256i (&dots)[T][C]) {
-  static_assert(kOffset == 8 || kOffset == 16);
   MINFER_UNROLL
   for (int c = 0; c < C; ++c) {
-    __m256i start = _mm256_add_epi16(broadcast4(a[c]->offset), broadcast4(a[c]->offset + 2));
-    if constexpr (kOffset == 8) start = _mm256_srai_epi16(start, 1);
+    const __m256i start =
+        start_of<kOffset>(_mm256_add_epi16(broadcast4(a[c]->offset), broadcast4(a[c]->offset + 2)));
     MINFER_UNROLL
     for (int t = 0; t < T; ++t) dots[t][c] = start;
   }
@@ -104,16 +117,16 @@ MINFER_INLINE void dots_with_offset(const Weights (&w)[T], const Q8ABlock* const
   }
 }
 
-template <int kHalf, int T, int C, class Weights>
-MINFER_INLINE void half_dots_minus32(const Weights (&w)[T], const Q8ABlock* const (&a)[C],
-                                     __m256i (&dots)[T][C]) {
+template <int kHalf, int kOffset, int T, int C, class Weights>
+MINFER_INLINE void half_dots(const Weights (&w)[T], const Q8ABlock* const (&a)[C],
+                             __m256i (&dots)[T][C]) {
   MINFER_UNROLL
   for (int c = 0; c < C; ++c) {
-    const __m256i start = _mm256_slli_epi16(broadcast4(a[c]->offset + 2 * kHalf), 1);
+    const __m256i start = start_of<kOffset>(broadcast4(a[c]->offset + 2 * kHalf));
     MINFER_UNROLL
     for (int t = 0; t < T; ++t) dots[t][c] = start;
   }
-  sum_steps<4 * kHalf, 4 * kHalf + 4, false>(w, a, dots);
+  sum_steps<4 * kHalf, 4 * kHalf + 4, kOffset == 0>(w, a, dots);
   MINFER_UNROLL
   for (int t = 0; t < T; ++t) {
     const __m256i scale = w[t].sub_scale(kHalf);
@@ -122,7 +135,21 @@ MINFER_INLINE void half_dots_minus32(const Weights (&w)[T], const Q8ABlock* cons
   }
 }
 
-template <int T, int C, class Weights>
+/// Both halves of 16 elements, each with its integer scale.
+template <int kOffset, int T, int C, class Weights>
+MINFER_INLINE void dots_of_halves(const Weights (&w)[T], const Q8ABlock* const (&a)[C],
+                                  __m256i (&dots)[T][C]) {
+  __m256i second[T][C];
+  half_dots<0, kOffset>(w, a, dots);
+  half_dots<1, kOffset>(w, a, second);
+  MINFER_UNROLL
+  for (int t = 0; t < T; ++t) {
+    MINFER_UNROLL
+    for (int c = 0; c < C; ++c) dots[t][c] = _mm256_add_epi32(dots[t][c], second[t][c]);
+  }
+}
+
+template <bool kScaled, int T, int C, class Weights>
 MINFER_INLINE void dots_signed(const Weights (&w)[T], const Q8ABlock* const (&a)[C],
                                __m256i (&dots)[T][C]) {
   MINFER_UNROLL
@@ -134,7 +161,13 @@ MINFER_INLINE void dots_signed(const Weights (&w)[T], const Q8ABlock* const (&a)
       MINFER_UNROLL
       for (int c = 0; c < C; ++c) {
         const __m256i x = _mm256_sign_epi8(broadcast4(a[c]->q + 4 * s), codes);
-        const __m256i sum = add_halves(_mm256_maddubs_epi16(magnitude, x));
+        const __m256i pairs = _mm256_maddubs_epi16(magnitude, x);
+        __m256i sum;
+        if constexpr (kScaled) {
+          sum = _mm256_madd_epi16(pairs, w[t].sub_scale(s / 4));
+        } else {
+          sum = add_halves(pairs);
+        }
         dots[t][c] = s == 0 ? sum : _mm256_add_epi32(dots[t][c], sum);
         pin(dots[t][c]);
       }
@@ -150,21 +183,26 @@ MINFER_INLINE void block_dots(const Weights (&w)[T], const Q8ABlock* const (&a)[
   if constexpr (kSums == Sums::kFiveBits) dots_five_bits(w, a, dots);
   if constexpr (kSums == Sums::kMinus8) dots_with_offset<8>(w, a, dots);
   if constexpr (kSums == Sums::kMinus16) dots_with_offset<16>(w, a, dots);
-  if constexpr (kSums == Sums::kSigned) dots_signed(w, a, dots);
-  if constexpr (kSums == Sums::kMinus32) {
-    __m256i second[T][C];
-    half_dots_minus32<0>(w, a, dots);
-    half_dots_minus32<1>(w, a, second);
-    MINFER_UNROLL
-    for (int t = 0; t < T; ++t) {
-      MINFER_UNROLL
-      for (int c = 0; c < C; ++c) dots[t][c] = _mm256_add_epi32(dots[t][c], second[t][c]);
-    }
-  }
+  if constexpr (kSums == Sums::kMinus1) dots_with_offset<1>(w, a, dots);
+  if constexpr (kSums == Sums::kMinus12) dots_with_offset<12>(w, a, dots);
+  if constexpr (kSums == Sums::kMinus32) dots_of_halves<32>(w, a, dots);
+  if constexpr (kSums == Sums::kMinus4Halves) dots_of_halves<4>(w, a, dots);
+  if constexpr (kSums == Sums::kMinus12Halves) dots_of_halves<12>(w, a, dots);
+  if constexpr (kSums == Sums::kTwoScalesMins) dots_of_halves<0>(w, a, dots);
+  if constexpr (kSums == Sums::kSigned) dots_signed<false>(w, a, dots);
+  if constexpr (kSums == Sums::kSignedHalves) dots_signed<true>(w, a, dots);
+}
+
+/// J of docs/arithmetic.md, one tile and one row of x: exact, as offset holds -16 times sums of a.
+template <class Weights>
+MINFER_INLINE __m256i min_dots(const Weights& w, const Q8ABlock& a) {
+  const __m256i first = _mm256_madd_epi16(broadcast4(a.offset), w.sub_min(0));
+  const __m256i second = _mm256_madd_epi16(broadcast4(a.offset + 2), w.sub_min(1));
+  return _mm256_srai_epi32(_mm256_add_epi32(first, second), 4);
 }
 
 /// Adds one block of w to the accumulators. Weights: codes(s), scale(), and where the type has
-/// them min() and sub_scale(half).
+/// them min(), sub_scale(half), sub_min(half) and min_unit().
 template <Sums kSums, int T, int C, class Weights>
 MINFER_INLINE void add_block(const Weights (&w)[T], const Q8ABlock* const (&a)[C],
                              __m256 (&acc)[T][C]) {
@@ -183,6 +221,14 @@ MINFER_INLINE void add_block(const Weights (&w)[T], const Q8ABlock* const (&a)[C
       MINFER_UNROLL
       for (int c = 0; c < C; ++c) {
         acc[t][c] = _mm256_fmadd_ps(min, _mm256_broadcast_ss(&a[c]->s), acc[t][c]);
+      }
+    }
+    if constexpr (kSums == Sums::kTwoScalesMins) {
+      const __m256 unit = w[t].min_unit();
+      MINFER_UNROLL
+      for (int c = 0; c < C; ++c) {
+        const __m256 d = _mm256_mul_ps(unit, _mm256_broadcast_ss(&a[c]->d));
+        acc[t][c] = _mm256_fmadd_ps(_mm256_cvtepi32_ps(min_dots(w[t], *a[c])), d, acc[t][c]);
       }
     }
   }

@@ -5,6 +5,7 @@
 
 #include "cpu/kernels/mat_mul/kernels.h"
 #include "cpu/kernels/mat_mul/x86_avx2_block.h"
+#include "cpu/kernels/mat_mul/x86_avx2_codes.h"
 
 namespace minfer::cpu {
 namespace {
@@ -60,6 +61,8 @@ struct FusedWeights {
   MINFER_INLINE __m256 scale() const { return Type::scale(*tile, *part); }
   MINFER_INLINE __m256 min() const { return Type::min(*tile, *part); }
   MINFER_INLINE __m256i sub_scale(int half) const { return Type::sub_scale(*part, half); }
+  MINFER_INLINE __m256i sub_min(int half) const { return Type::sub_min(*part, half); }
+  MINFER_INLINE __m256 min_unit() const { return Type::min_unit(*tile); }
 };
 
 /// One tile times all C rows of x.
@@ -103,15 +106,27 @@ struct PanelBlock {
   union {
     __m256 m;
     __m256i sub_scales[2];
+    struct {
+      __m256i scales_mins;  // packed
+      __m256 min_unit;
+    } q2_k;
   };
 };
 
+template <Sums kSums>
 struct PanelWeights {
   const PanelBlock* block;
   MINFER_INLINE __m256i codes(int s) const { return block->code[s]; }
   MINFER_INLINE __m256 scale() const { return block->d; }
   MINFER_INLINE __m256 min() const { return block->m; }
-  MINFER_INLINE __m256i sub_scale(int half) const { return block->sub_scales[half]; }
+  MINFER_INLINE __m256i sub_scale(int half) const {
+    if constexpr (kSums == Sums::kTwoScalesMins) return pair_of(block->q2_k.scales_mins, half);
+    return block->sub_scales[half];
+  }
+  MINFER_INLINE __m256i sub_min(int half) const {
+    return pair_of(block->q2_k.scales_mins, half + 2);
+  }
+  MINFER_INLINE __m256 min_unit() const { return block->q2_k.min_unit; }
 };
 
 template <class Type>
@@ -125,7 +140,11 @@ void unpack(const std::byte* data, std::int64_t first, std::int64_t n, PanelBloc
     for (int s = 0; s < 8; ++s) to->code[s] = Type::codes(sub, s);
     to->d = Type::scale(tile, sub);
     if constexpr (has_min(Type::kSums)) to->m = Type::min(tile, sub);
-    if constexpr (Type::kSums == Sums::kMinus32) {
+    if constexpr (Type::kSums == Sums::kTwoScalesMins) {
+      to->q2_k.scales_mins = Type::scales_mins(sub);
+      to->q2_k.min_unit = Type::min_unit(tile);
+    }
+    if constexpr (has_sub_scales(Type::kSums)) {
       to->sub_scales[0] = Type::sub_scale(sub, 0);
       to->sub_scales[1] = Type::sub_scale(sub, 1);
     }
@@ -163,7 +182,7 @@ void panel_rows(const MatMulArgs& args, const Panel& panel, std::int64_t first) 
     }
   }
   for (std::int64_t b = 0; b < panel.n_blocks; ++b) {
-    PanelWeights weights[T];
+    PanelWeights<kSums> weights[T];
     MINFER_UNROLL
     for (int t = 0; t < T; ++t) weights[t].block = panel.blocks + t * kPanelBlocks + b;
     add_block<kSums>(weights, a, acc);
@@ -258,6 +277,19 @@ MINFER_AVX2_MAT_MUL(mat_mul_q8_0_q8a_avx2, Q8_0)
 MINFER_AVX2_MAT_MUL(mat_mul_q4_k_q8a_avx2, Q4_K)
 MINFER_AVX2_MAT_MUL(mat_mul_q5_k_q8a_avx2, Q5_K)
 MINFER_AVX2_MAT_MUL(mat_mul_q6_k_q8a_avx2, Q6_K)
+MINFER_AVX2_MAT_MUL(mat_mul_q2_k_q8a_avx2, Q2_K)
+MINFER_AVX2_MAT_MUL(mat_mul_q3_k_q8a_avx2, Q3_K)
+MINFER_AVX2_MAT_MUL(mat_mul_iq4_nl_q8a_avx2, IQ4_NL)
+MINFER_AVX2_MAT_MUL(mat_mul_iq4_xs_q8a_avx2, IQ4_XS)
+MINFER_AVX2_MAT_MUL(mat_mul_mxfp4_q8a_avx2, MXFP4)
+MINFER_AVX2_MAT_MUL(mat_mul_tq2_0_q8a_avx2, TQ2_0)
+MINFER_AVX2_MAT_MUL(mat_mul_iq3_s_q8a_avx2, IQ3_S)
+MINFER_AVX2_MAT_MUL(mat_mul_iq3_xxs_q8a_avx2, IQ3_XXS)
+MINFER_AVX2_MAT_MUL(mat_mul_iq2_s_q8a_avx2, IQ2_S)
+MINFER_AVX2_MAT_MUL(mat_mul_iq2_xs_q8a_avx2, IQ2_XS)
+MINFER_AVX2_MAT_MUL(mat_mul_iq2_xxs_q8a_avx2, IQ2_XXS)
+MINFER_AVX2_MAT_MUL(mat_mul_iq1_s_q8a_avx2, IQ1_S)
+MINFER_AVX2_MAT_MUL(mat_mul_iq1_m_q8a_avx2, IQ1_M)
 #undef MINFER_AVX2_MAT_MUL
 
 }  // namespace minfer::cpu

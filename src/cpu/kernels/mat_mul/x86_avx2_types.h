@@ -30,7 +30,18 @@ enum class Sums {
   kMinus16,   // sum (q - 16) a: as before
   kMinus32,   // sum (q - 32) a of 16 elements: as before; two integer scales
   kSigned,    // 8 bits: signs are moved from one factor to the other, no 16-bit sums
+  // Of the types in x86_avx2_codes.h:
+  kMinus1,         // as kMinus8
+  kMinus12,        // as kMinus8
+  kMinus4Halves,   // as kMinus32
+  kMinus12Halves,  // as kMinus32
+  kSignedHalves,   // kSigned with two integer scales
+  kTwoScalesMins,  // 2 bits: two integer scales, two integer minimums
 };
+constexpr bool has_sub_scales(Sums sums) {
+  return sums == Sums::kMinus32 || sums == Sums::kMinus4Halves || sums == Sums::kMinus12Halves ||
+         sums == Sums::kSignedHalves;
+}
 constexpr bool has_min(Sums sums) { return sums == Sums::kFourBits || sums == Sums::kFiveBits; }
 
 MINFER_INLINE __m256i load(const void* from) {
