@@ -19,6 +19,8 @@ export CCACHE_BASEDIR := $(CURDIR)
 export CCACHE_NOHASHDIR := 1
 
 MODEL := models/SmolLM2-135M-Instruct.Q4_1.gguf
+# So small a model wanders at the usual temperature, and may not come to an end.
+RUN_OPTIONS ?= --temp 0.2 -n 512
 CONFIGURE := cmake --log-level=WARNING
 BUILD := cmake --build
 
@@ -26,7 +28,7 @@ BUILD := cmake --build
 
 help:  ## this list
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' Makefile | expand -t 18
-	@echo '  Options: PROMPT="..." (run), SECONDS=600 (fuzz, for each target), BUILD_JOBS=N'
+	@echo '  Options: PROMPT="..." RUN_OPTIONS="..." (run), SECONDS=600 (fuzz, for each target), BUILD_JOBS=N'
 
 build:  ## build/minfer
 	@scripts/setup >&2
@@ -35,7 +37,7 @@ build:  ## build/minfer
 
 run: build  ## the small demo model answers PROMPT
 	@scripts/get_models S >&2
-	@build/minfer $(MODEL) -- "$$MINFER_RUN_PROMPT" < /dev/null
+	@build/minfer $(MODEL) $(RUN_OPTIONS) -- "$$MINFER_RUN_PROMPT" < /dev/null
 
 # What CI runs. The sanitizer builds and the fuzz targets take part in the one ctest run at the end.
 test: sanitizers  ## all tests: also under ASan, UBSan and TSan, fuzzing, checks of the tree

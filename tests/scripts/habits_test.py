@@ -217,7 +217,7 @@ class MakeRun(Scratch):
         shutil.copy(ROOT / "Makefile", self.folder)
         for script in ("setup", "get_models"):
             write_script(self.folder / "scripts" / script, "#!/bin/sh\necho noise\n")
-        write_script(self.folder / "build/minfer", '#!/bin/sh\nprintf %s "$3"; cat\n')
+        write_script(self.folder / "build/minfer", '#!/bin/sh\nfor last; do :; done; printf %s "$last"; cat\n')
 
     def run_make(self, *args, **environment):
         clean = {k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL", "PROMPT")}
