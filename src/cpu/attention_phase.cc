@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "cpu/kernels/attention/attention.h"
+#include "cpu/kernels/elementwise/elementwise.h"
 
 namespace minfer::cpu {
 namespace {
@@ -182,7 +183,7 @@ void AttentionPhase::load_queries(const PhaseContext& c, const Block& b, std::in
   const std::int64_t n = group_ * kv_.layout.head_dim;
   for (std::int64_t r = 0; r < n_rows; ++r) {
     const float* from = q_.floats(c, row + r) + kv_head * n;
-    for (std::int64_t i = 0; i < n; ++i) b.q[r * n + i] = from[i] * attrs_.scale;
+    elementwise_kernels(c.isa).scale(from, attrs_.scale, b.q + r * n, n);
   }
 }
 
@@ -261,35 +262,39 @@ void AttentionPhase::run_block(const PhaseContext& c, std::int64_t row, std::int
     highest = std::max(highest, last(c.step, r));
   }
   const std::int32_t* pages = pages_.ints(c.step, *sequence_.ints(c.step, row));
-  std::fill_n(b.big_l, queries, -1.0F);  // a sum is never negative: no piece yet
+  std::fill_n(b.big_l, queries, kNoPiece);
   for (std::int64_t page = lowest / kPage; page <= highest / kPage; ++page) {
     std::int32_t any = 0;
-    for (std::int64_t i = 0; i < queries; ++i) {
-      page_range(first(c.step, row + i / group_), last(c.step, row + i / group_), page * kPage,
-                 b.begin[i], b.end[i]);
-      any |= b.end[i];
+    for (std::int64_t r = 0; r < n_rows; ++r) {
+      std::int32_t* begin = b.begin + r * group_;
+      std::int32_t* stop = b.end + r * group_;
+      page_range(first(c.step, row + r), last(c.step, row + r), page * kPage, *begin, *stop);
+      std::fill_n(begin + 1, group_ - 1, *begin);
+      std::fill_n(stop + 1, group_ - 1, *stop);
+      any |= *stop;
     }
     if (any == 0) continue;
     const AttentionPiece args =
         piece_args(c, b, queries, page, pages[page], kv_head, lowest, highest + 1);
     if (n_rows == 1 && page < highest / kPage) prefetch(c, pages[page + 1], kv_head);
     kernels.piece(args);
-    for (std::int64_t i = 0; i < queries; ++i) {
-      if (b.begin[i] == b.end[i]) continue;
-      if (b.big_l[i] == -1.0F) {
-        b.big_m[i] = b.m[i];
-        b.big_l[i] = b.l[i];
-        std::copy_n(b.o + i * v_stride, v_stride, b.big_o + i * v_stride);
-      } else {
-        kernels.merge(b.big_m + i, b.big_l + i, b.big_o + i * v_stride, b.m[i], b.l[i],
-                      b.o + i * v_stride, static_cast<std::int32_t>(v_stride));
-      }
-    }
+    kernels.merge({.n_rows = static_cast<std::int32_t>(queries),
+                   .stride = kv_.layout.v_stride,
+                   .begin = b.begin,
+                   .end = b.end,
+                   .m = b.m,
+                   .l = b.l,
+                   .o = b.o,
+                   .big_m = b.big_m,
+                   .big_l = b.big_l,
+                   .big_o = b.big_o});
   }
   const std::int64_t head_dim = kv_.layout.head_dim;
-  for (std::int64_t i = 0; i < queries; ++i) {
-    float* to = to_.floats(c, row + i / group_) + (kv_head * group_ + i % group_) * head_dim;
-    kernels.finish(b.big_l[i], b.big_o + i * v_stride, to, static_cast<std::int32_t>(head_dim));
+  for (std::int64_t r = 0; r < n_rows; ++r) {
+    float* to = to_.floats(c, row + r) + kv_head * group_ * head_dim;
+    for (std::int64_t i = r * group_; i < (r + 1) * group_; ++i, to += head_dim) {
+      kernels.finish(b.big_l[i], b.big_o + i * v_stride, to, static_cast<std::int32_t>(head_dim));
+    }
   }
 }
 
@@ -342,13 +347,21 @@ void AttentionPhase::merge_pieces(const PhaseContext& c, std::int64_t row,
   float* sums = partial(c, row, kv_head, begin);
   float* big_m = sums + group_ * v_stride;
   float* big_l = big_m + group_;
+  const Block all = make_block(c.scratch, group_);
+  std::fill_n(all.begin, group_, 0);
+  std::fill_n(all.end, group_, 1);  // every piece between the bounds has positions
   for (std::int64_t page = begin + 1; page < end; ++page) {
     const float* piece = partial(c, row, kv_head, page);
-    for (std::int64_t i = 0; i < group_; ++i) {
-      kernels.merge(big_m + i, big_l + i, sums + i * v_stride, piece[group_ * v_stride + i],
-                    piece[group_ * v_stride + group_ + i], piece + i * v_stride,
-                    static_cast<std::int32_t>(v_stride));
-    }
+    kernels.merge({.n_rows = static_cast<std::int32_t>(group_),
+                   .stride = kv_.layout.v_stride,
+                   .begin = all.begin,
+                   .end = all.end,
+                   .m = piece + group_ * v_stride,
+                   .l = piece + group_ * v_stride + group_,
+                   .o = piece,
+                   .big_m = big_m,
+                   .big_l = big_l,
+                   .big_o = sums});
   }
   const std::int64_t head_dim = kv_.layout.head_dim;
   for (std::int64_t i = 0; i < group_; ++i) {

@@ -284,18 +284,54 @@ TEST(CpuKernels, attention_equals_the_scalar_one_row_by_row) {
 }
 
 TEST(CpuKernels, merging_and_finishing_equal_the_scalar_ones) {
-  const auto o = random_floats(48, 1.0F, 11);
+  // Three kinds of rows: merged, without a range, and the first piece; more rows than lanes.
+  constexpr std::int32_t kRows = 21;
+  constexpr std::int32_t kStride = 48;
+  const auto o = random_floats(kRows * kStride, 1.0F, 11);
+  const auto old_o = random_floats(kRows * kStride, 1.0F, 12);
+  const auto m = random_floats(kRows, 2.0F, 13);
+  const auto old_m = random_floats(kRows, 2.0F, 14);
+  std::vector<float> l(kRows, 7.0F), old_l(kRows, 3.0F);
+  std::vector<std::int32_t> begin(kRows, 2), end(kRows, 9);
+  end[4] = begin[4];
+  old_l[5] = cpu::kNoPiece;
+  struct Sums {
+    std::vector<float> m, l, o;
+  };
+  const auto merged = [&](Isa isa) {
+    Sums s{old_m, old_l, old_o};
+    cpu::attention_kernels(isa).merge({.n_rows = kRows,
+                                       .stride = kStride,
+                                       .begin = begin.data(),
+                                       .end = end.data(),
+                                       .m = m.data(),
+                                       .l = l.data(),
+                                       .o = o.data(),
+                                       .big_m = s.m.data(),
+                                       .big_l = s.l.data(),
+                                       .big_o = s.o.data()});
+    return s;
+  };
+  const Sums wanted = merged(Isa::kScalar);
+  for (std::size_t r = 0; r < kRows; ++r) {
+    const double top = std::max(double{m[r]}, double{old_m[r]});
+    const double a = std::exp(double{old_m[r]} - top);
+    const double b = std::exp(double{m[r]} - top);
+    const std::size_t at = r * kStride + 17;
+    EXPECT_NEAR(wanted.l[r], r == 4 ? 3.0 : r == 5 ? 7.0 : 3.0 * a + 7.0 * b, 1e-5);
+    EXPECT_NEAR(wanted.o[at],
+                r == 4   ? double{old_o[at]}
+                : r == 5 ? double{o[at]}
+                         : old_o[at] * a + o[at] * b,
+                1e-5);
+    EXPECT_EQ(wanted.m[r], r == 4 ? old_m[r] : r == 5 ? m[r] : static_cast<float>(top));
+  }
   for (const Isa isa : all_isas()) {
-    float m[2] = {1.5F, 1.5F};
-    float l[2] = {3.0F, 3.0F};
-    std::vector<float> a = random_floats(48, 1.0F, 12);
-    std::vector<float> b = a;
-    cpu::attention_kernels(isa).merge(&m[0], &l[0], a.data(), 2.25F, 7.0F, o.data(), 48);
-    cpu::attention_kernels(Isa::kScalar).merge(&m[1], &l[1], b.data(), 2.25F, 7.0F, o.data(), 48);
-    EXPECT_EQ(m[0], 2.25F);
-    EXPECT_EQ(l[0], l[1]);
-    EXPECT_NEAR(l[0], 3.0 * std::exp(-0.75) + 7.0, 1e-5);
-    EXPECT_EQ(bits(a), bits(b));
+    const Sums got = merged(isa);
+    EXPECT_EQ(bits(got.m), bits(wanted.m));
+    EXPECT_EQ(bits(got.l), bits(wanted.l));
+    EXPECT_EQ(bits(got.o), bits(wanted.o));
+    const std::vector<float>& a = got.o;
     std::vector<float> x(41, 9.0F), y(41, 9.0F);
     cpu::attention_kernels(isa).finish(3.7F, a.data(), x.data(), 40);
     cpu::attention_kernels(Isa::kScalar).finish(3.7F, a.data(), y.data(), 40);

@@ -25,11 +25,25 @@ struct AttentionPiece {
   float* o = nullptr;  // [n_rows][v_stride]: sum of p v
 };
 
+/// Results of a piece, and those of the pieces before it that they are merged into.
+struct AttentionMerge {
+  std::int32_t n_rows = 0;
+  std::int32_t stride = 0;  // floats from a row of o to the next; a multiple of 16
+  /// Rows with an empty range have nothing to merge.
+  const std::int32_t* begin = nullptr;
+  const std::int32_t* end = nullptr;
+  const float* m = nullptr;
+  const float* l = nullptr;
+  const float* o = nullptr;
+  float* big_m = nullptr;
+  float* big_l = nullptr;  // kNoPiece: this piece is the row's first
+  float* big_o = nullptr;
+};
+inline constexpr float kNoPiece = -1.0F;  // a sum of exponentials is never negative
+
 struct AttentionKernels {
   void (*piece)(const AttentionPiece& args);
-  /// Takes the piece (m, l, o) behind (big_m, big_l, big_o); n is a multiple of 16.
-  void (*merge)(float* big_m, float* big_l, float* big_o, float m, float l, const float* o,
-                std::int32_t n);
+  void (*merge)(const AttentionMerge& args);
   /// to[d] = o[d] * (1 / l) for d < n.
   void (*finish)(float l, const float* o, float* to, std::int32_t n);
 };

@@ -177,21 +177,52 @@ void attention_piece(const AttentionPiece& a) {
   }
 }
 
+/// Row `row` of the merge, with the factors of what was there and of what comes.
 template <class V>
-void attention_merge(float* big_m, float* big_l, float* big_o, float m, float l, const float* o,
-                     std::int32_t n) {
-  const float m_new = *big_m > m ? *big_m : m;
-  float shrink[kLanes] = {*big_m - m_new, m - m_new};
-  exp_lanes(V::load(shrink)).store(shrink);
-  const V a = V::set1(shrink[0]);
-  const V b = V::set1(shrink[1]);
-  // One lane is enough, but fma() is the lanes' to give.
-  float sums[kLanes] = {*big_l, l * shrink[1]};
-  V::fma(V::set1(sums[0]), a, V::set1(sums[1])).store(sums);
-  *big_m = m_new;
-  *big_l = sums[0];
-  for (std::int32_t d = 0; d < n; d += kLanes) {
+void merge_row(const AttentionMerge& args, int row, float old_factor, float new_factor) {
+  const float* o = args.o + static_cast<std::int64_t>(row) * args.stride;
+  float* big_o = args.big_o + static_cast<std::int64_t>(row) * args.stride;
+  const V a = V::set1(old_factor);
+  const V b = V::set1(new_factor);
+  for (std::int32_t d = 0; d < args.stride; d += kLanes) {
     V::fma(V::load(big_o + d), a, V::mul(V::load(o + d), b)).store(big_o + d);
+  }
+}
+
+/// Rows are lanes as far as m and l go.
+template <class V>
+void attention_merge(const AttentionMerge& args) {
+  for (int first = 0; first < args.n_rows; first += kLanes) {
+    const int n = args.n_rows - first < kLanes ? args.n_rows - first : kLanes;
+    const auto load = [&](const float* p) {
+      return n == kLanes ? V::load(p + first) : V::load_n(p + first, n);
+    };
+    const V m = load(args.m);
+    const V big_m = load(args.big_m);
+    const V m_new = V::max(big_m, m);
+    const V a = exp_lanes(V::sub(big_m, m_new));
+    const V b = exp_lanes(V::sub(m, m_new));
+    float old_factor[kLanes], new_factor[kLanes], maxima[kLanes], sums[kLanes];
+    a.store(old_factor);
+    b.store(new_factor);
+    m_new.store(maxima);
+    V::fma(load(args.big_l), a, V::mul(load(args.l), b)).store(sums);
+    for (int i = 0; i < n; ++i) {
+      const int row = first + i;
+      if (args.begin[row] == args.end[row]) continue;
+      if (args.big_l[row] == kNoPiece) {
+        const std::int64_t at = static_cast<std::int64_t>(row) * args.stride;
+        for (std::int32_t d = 0; d < args.stride; d += kLanes) {
+          V::load(args.o + at + d).store(args.big_o + at + d);
+        }
+        args.big_m[row] = args.m[row];
+        args.big_l[row] = args.l[row];
+        continue;
+      }
+      merge_row<V>(args, row, old_factor[i], new_factor[i]);
+      args.big_m[row] = maxima[i];
+      args.big_l[row] = sums[i];
+    }
   }
 }
 
