@@ -12,15 +12,17 @@
 namespace minfer::cpu {
 namespace {
 
+constexpr std::int64_t kQ8ABytes = 52;  // of a block of 32 elements
+
 struct Q8A {
   std::int8_t q[32];
-  float d;
+  float d[2];
   float s;
 };
 
 Q8A q8a_block(const Operands& operands, std::int64_t row, std::int64_t block) {
   Q8A value;
-  std::memcpy(&value, operands.x + row * operands.x_stride + block * 48, sizeof value);
+  std::memcpy(&value, operands.x + row * operands.x_stride + block * kQ8ABytes, sizeof value);
   return value;
 }
 
@@ -44,7 +46,7 @@ TEST(ScalarMatMul, NearTheDecodedProduct) {
             double x = operands.rows[static_cast<std::size_t>(row * 512 + k)];
             if (takes_quantized_rows(entry.dtype)) {
               const Q8A block = q8a_block(operands, row, k / 32);
-              x = static_cast<double>(block.d) * block.q[k % 32];
+              x = static_cast<double>(block.d[k % 32 / 16]) * block.q[k % 32];
             }
             const double product = static_cast<double>(w[static_cast<std::size_t>(k)]) * x;
             sum += product;
@@ -72,9 +74,11 @@ TEST(ScalarMatMul, Q8_0IsAChainOverBlocks) {
         std::memcpy(&d, w, 2);
         std::memcpy(q, w + 2, 32);
         const Q8A a = q8a_block(operands, row, b);
-        int sum = 0;
-        for (int k = 0; k < 32; ++k) sum += q[k] * a.q[k];
-        acc = std::fma(static_cast<float>(sum), f16_to_f32(d) * a.d, acc);
+        for (int h = 0; h < 2; ++h) {
+          int sum = 0;
+          for (int k = 16 * h; k < 16 * h + 16; ++k) sum += q[k] * a.q[k];
+          acc = std::fma(static_cast<float>(sum), f16_to_f32(d) * a.d[h], acc);
+        }
       }
       want.push_back(acc);
     }
@@ -98,9 +102,14 @@ TEST(ScalarMatMul, Q4_1AddsTheMinimumAfterTheProduct) {
         std::memcpy(d_and_m, w, 4);
         std::memcpy(qs, w + 4, 16);
         const Q8A a = q8a_block(operands, row, b);
-        int sum = 0;
-        for (int k = 0; k < 16; ++k) sum += (qs[k] & 15) * a.q[k] + (qs[k] >> 4) * a.q[k + 16];
-        acc = std::fma(static_cast<float>(sum), f16_to_f32(d_and_m[0]) * a.d, acc);
+        int sums[2] = {};
+        for (int k = 0; k < 16; ++k) {
+          sums[0] += (qs[k] & 15) * a.q[k];
+          sums[1] += (qs[k] >> 4) * a.q[k + 16];
+        }
+        for (int h = 0; h < 2; ++h) {
+          acc = std::fma(static_cast<float>(sums[h]), f16_to_f32(d_and_m[0]) * a.d[h], acc);
+        }
         acc = std::fma(f16_to_f32(d_and_m[1]), a.s, acc);
       }
       want.push_back(acc);
@@ -139,24 +148,29 @@ TEST(ScalarMatMul, F32HasSixteenLanes) {
 TEST(QuantizeRow, FollowsTheRule) {
   std::vector<float> x(96);
   for (std::size_t k = 0; k < 32; ++k) x[k] = static_cast<float>(k) - 15.5F;
-  x[0] = -127.0F;  // d = 1, and halves to round
+  x[0] = -127.0F;  // d = 1 in the first half, and halves to round
+  x[31] = 254.0F;  // d = 2 in the second
   x[40] = std::numeric_limits<float>::infinity();
   x[41] = 3.0F;
+  x[50] = 127.0F;
   AlignedBytes row(q8a_row_bytes(96));
   quantize_row(Isa::kScalar, x.data(), 96, row.data());
   Q8A block[3];
-  for (int b = 0; b < 3; ++b) std::memcpy(&block[b], row.data() + 48 * b, sizeof(Q8A));
-  EXPECT_EQ(block[0].d, 1.0F);
-  EXPECT_EQ(block[0].q[0], -127);
-  int sum = -127;
-  for (int k = 1; k < 32; ++k) {
-    EXPECT_EQ(block[0].q[k], std::nearbyint(static_cast<float>(k) - 15.5F)) << k;
-    sum += block[0].q[k];
+  for (int b = 0; b < 3; ++b) std::memcpy(&block[b], row.data() + kQ8ABytes * b, sizeof(Q8A));
+  int sums[2] = {};
+  for (int k = 0; k < 32; ++k) {
+    const float d = k < 16 ? 1.0F : 2.0F;
+    EXPECT_EQ(block[0].d[k / 16], d);
+    EXPECT_EQ(block[0].q[k], std::nearbyint(x[static_cast<std::size_t>(k)] / d)) << k;
+    sums[k / 16] += block[0].q[k];
   }
-  EXPECT_EQ(block[0].s, static_cast<float>(sum));
-  EXPECT_TRUE(std::isinf(block[1].d));
-  for (std::int8_t q : block[1].q) EXPECT_EQ(q, 0);
-  EXPECT_EQ(block[2].d, 0.0F);
+  EXPECT_EQ(block[0].s, static_cast<float>(sums[0] + 2 * sums[1]));
+  // An infinity spoils its half alone.
+  EXPECT_TRUE(std::isinf(block[1].d[0]));
+  for (int k = 0; k < 16; ++k) EXPECT_EQ(block[1].q[k], 0);
+  EXPECT_EQ(block[1].d[1], 1.0F);
+  EXPECT_EQ(block[1].q[18], 127);
+  EXPECT_EQ(block[2].d[0], 0.0F);
   EXPECT_EQ(block[2].s, 0.0F);
 }
 

@@ -15,7 +15,7 @@ namespace {
 /// Blocks of one weight row that are unpacked at a time and then meet every row of x.
 constexpr std::int64_t kChunkBlocks = 32;
 
-/// 32 weights, unpacked: y += scale * d_a * sum(q a), + min * s_a.
+/// 32 weights, unpacked: y += scale * d_a * sum(q a) for each half, + min * s_a.
 struct Unpacked {
   std::int16_t q[kBlockElements];  // offset taken
   float scale;
@@ -89,31 +89,31 @@ void unpack(const std::byte* row, std::int64_t index, Unpacked& to) {
   }
 }
 
-int dot(const std::int16_t* q, const std::int8_t* a, int n) {
+int half_dot(const std::int16_t* q, const std::int8_t* a) {
   int sum = 0;
-  for (int k = 0; k < n; ++k) sum += q[k] * static_cast<std::int16_t>(a[k]);
+  for (int k = 0; k < kHalfElements; ++k) sum += q[k] * static_cast<std::int16_t>(a[k]);
   return sum;
 }
 
-int sum_of(const std::int8_t* a, int n) {
+int half_sum(const std::int8_t* a) {
   int sum = 0;
-  for (int k = 0; k < n; ++k) sum += a[k];
+  for (int k = 0; k < kHalfElements; ++k) sum += a[k];
   return sum;
 }
 
 template <class Plain>
 float add_block(const Unpacked& w, const Q8ABlock& a, float acc) {
-  int sum = 0;
-  if constexpr (has_two_scales<Plain>()) {
-    sum = w.sub_scale[0] * dot(w.q, a.q, 16) + w.sub_scale[1] * dot(w.q + 16, a.q + 16, 16);
-  } else {
-    sum = dot(w.q, a.q, kBlockElements);
+  for (int h = 0; h < 2; ++h) {
+    int sum = half_dot(w.q + h * kHalfElements, a.q + h * kHalfElements);
+    if constexpr (has_two_scales<Plain>()) sum *= w.sub_scale[h];
+    acc = soft_fma(static_cast<float>(sum), w.scale * a.d[h], acc);
   }
-  acc = soft_fma(static_cast<float>(sum), w.scale * a.d, acc);
   if constexpr (Plain::kHasMin) acc = soft_fma(w.min, a.s, acc);
   if constexpr (has_two_mins<Plain>()) {
-    const int offset = -(w.sub_min[0] * sum_of(a.q, 16) + w.sub_min[1] * sum_of(a.q + 16, 16));
-    acc = soft_fma(static_cast<float>(offset), w.min * a.d, acc);
+    for (int h = 0; h < 2; ++h) {
+      const int offset = -(w.sub_min[h] * half_sum(a.q + h * kHalfElements));
+      acc = soft_fma(static_cast<float>(offset), w.min * a.d[h], acc);
+    }
   }
   return acc;
 }

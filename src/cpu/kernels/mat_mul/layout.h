@@ -11,19 +11,20 @@
 
 namespace minfer::cpu {
 
-/// 32 activations of a row, quantised (docs/arithmetic.md).
+/// 32 activations of a row, quantised in halves of 16 (docs/arithmetic.md).
 struct Q8ABlock {
   std::int8_t q[32];
-  float d;  // amax / 127
-  float s;  // d * sum of q
+  float d[2];  // amax / 127 of elements 0-15 and 16-31
+  float s;     // d[0] * sum of its q + d[1] * sum of its q
   /// -16 times the sums of q over k % 4 in {0, 1} and {2, 3} of elements 0-15, then of 16-31: what
   /// vector code starts the 16-bit sums of the types with an offset from.
   std::int16_t offset[4];
 };
-static_assert(sizeof(Q8ABlock) == 48);
+static_assert(sizeof(Q8ABlock) == 52);
 
 inline constexpr int kTileLanes = 8;
 inline constexpr int kBlockElements = 32;
+inline constexpr int kHalfElements = 16;  // share one scale of the activations
 
 /// 4-bit codes of 32 elements of 8 rows.
 struct TileNibbles {

@@ -48,42 +48,6 @@ MINFER_INLINE void sum_steps(const Weights (&w)[T], const Q8ABlock* const (&a)[C
   }
 }
 
-/// The two 16-bit sums of a lane, added.
-MINFER_INLINE __m256i add_halves(__m256i sums) {
-  return _mm256_madd_epi16(sums, _mm256_set1_epi16(1));
-}
-
-template <int T, int C, class Weights>
-MINFER_INLINE void dots_four_bits(const Weights (&w)[T], const Q8ABlock* const (&a)[C],
-                                  __m256i (&dots)[T][C]) {
-  sum_steps<0, 8, true>(w, a, dots);
-  MINFER_UNROLL
-  for (int t = 0; t < T; ++t) {
-    MINFER_UNROLL
-    for (int c = 0; c < C; ++c) dots[t][c] = add_halves(dots[t][c]);
-  }
-}
-
-template <int T, int C, class Weights>
-MINFER_INLINE void dots_five_bits(const Weights (&w)[T], const Q8ABlock* const (&a)[C],
-                                  __m256i (&dots)[T][C]) {
-  __m256i sums[T][C];
-  sum_steps<0, 4, true>(w, a, sums);
-  MINFER_UNROLL
-  for (int t = 0; t < T; ++t) {
-    MINFER_UNROLL
-    for (int c = 0; c < C; ++c) dots[t][c] = add_halves(sums[t][c]);
-  }
-  sum_steps<4, 8, true>(w, a, sums);
-  MINFER_UNROLL
-  for (int t = 0; t < T; ++t) {
-    MINFER_UNROLL
-    for (int c = 0; c < C; ++c) {
-      dots[t][c] = _mm256_add_epi32(dots[t][c], add_halves(sums[t][c]));
-    }
-  }
-}
-
 /// 16-bit sums of -16 a to sums of -kOffset a.
 template <int kOffset>
 MINFER_INLINE __m256i start_of(__m256i minus16) {
@@ -98,107 +62,103 @@ MINFER_INLINE __m256i start_of(__m256i minus16) {
   if constexpr (kOffset == 32) return _mm256_slli_epi16(minus16, 1);
 }
 
-/// Sums over 32 elements that start from -offset times the sum of a.
-template <int kOffset, int T, int C, class Weights>
-MINFER_INLINE void dots_with_offset(const Weights (&w)[T], const Q8ABlock* const (&a)[C],
-                                    __m256i (&dots)[T][C]) {
-  MINFER_UNROLL
-  for (int c = 0; c < C; ++c) {
-    const __m256i start =
-        start_of<kOffset>(_mm256_add_epi16(broadcast4(a[c]->offset), broadcast4(a[c]->offset + 2)));
-    MINFER_UNROLL
-    for (int t = 0; t < T; ++t) dots[t][c] = start;
-  }
-  sum_steps<0, 8, false>(w, a, dots);
-  MINFER_UNROLL
-  for (int t = 0; t < T; ++t) {
-    MINFER_UNROLL
-    for (int c = 0; c < C; ++c) dots[t][c] = add_halves(dots[t][c]);
-  }
+/// What the pairs of 16-bit sums of a lane are multiplied with and added by.
+template <bool kScaled, int kHalf, class Weights>
+MINFER_INLINE __m256i pair_factors(const Weights& w) {
+  if constexpr (kScaled) return w.sub_scale(kHalf);
+  return _mm256_set1_epi16(1);
 }
 
-template <int kHalf, int kOffset, int T, int C, class Weights>
-MINFER_INLINE void half_dots(const Weights (&w)[T], const Q8ABlock* const (&a)[C],
-                             __m256i (&dots)[T][C]) {
-  MINFER_UNROLL
-  for (int c = 0; c < C; ++c) {
-    const __m256i start = start_of<kOffset>(broadcast4(a[c]->offset + 2 * kHalf));
+/// Sums over the 16 elements of a half that start from -offset times the sum of a.
+template <int kHalf, int kOffset, bool kScaled, int T, int C, class Weights>
+MINFER_INLINE void dots_unsigned(const Weights (&w)[T], const Q8ABlock* const (&a)[C],
+                                 __m256i (&dots)[T][C]) {
+  if constexpr (kOffset != 0) {
     MINFER_UNROLL
-    for (int t = 0; t < T; ++t) dots[t][c] = start;
+    for (int c = 0; c < C; ++c) {
+      const __m256i start = start_of<kOffset>(broadcast4(a[c]->offset + 2 * kHalf));
+      MINFER_UNROLL
+      for (int t = 0; t < T; ++t) dots[t][c] = start;
+    }
   }
   sum_steps<4 * kHalf, 4 * kHalf + 4, kOffset == 0>(w, a, dots);
   MINFER_UNROLL
   for (int t = 0; t < T; ++t) {
-    const __m256i scale = w[t].sub_scale(kHalf);
+    const __m256i factors = pair_factors<kScaled, kHalf>(w[t]);
     MINFER_UNROLL
-    for (int c = 0; c < C; ++c) dots[t][c] = _mm256_madd_epi16(dots[t][c], scale);
+    for (int c = 0; c < C; ++c) dots[t][c] = _mm256_madd_epi16(dots[t][c], factors);
   }
 }
 
-/// Both halves of 16 elements, each with its integer scale.
-template <int kOffset, int T, int C, class Weights>
-MINFER_INLINE void dots_of_halves(const Weights (&w)[T], const Q8ABlock* const (&a)[C],
-                                  __m256i (&dots)[T][C]) {
-  __m256i second[T][C];
-  half_dots<0, kOffset>(w, a, dots);
-  half_dots<1, kOffset>(w, a, second);
-  MINFER_UNROLL
-  for (int t = 0; t < T; ++t) {
-    MINFER_UNROLL
-    for (int c = 0; c < C; ++c) dots[t][c] = _mm256_add_epi32(dots[t][c], second[t][c]);
-  }
-}
-
-template <bool kScaled, int T, int C, class Weights>
+template <int kHalf, bool kScaled, int T, int C, class Weights>
 MINFER_INLINE void dots_signed(const Weights (&w)[T], const Q8ABlock* const (&a)[C],
                                __m256i (&dots)[T][C]) {
   MINFER_UNROLL
-  for (int s = 0; s < 8; ++s) {
+  for (int s = 4 * kHalf; s < 4 * kHalf + 4; ++s) {
     MINFER_UNROLL
     for (int t = 0; t < T; ++t) {
       const __m256i codes = w[t].codes(s);
       const __m256i magnitude = _mm256_abs_epi8(codes);  // 128 as u8
+      const __m256i factors = pair_factors<kScaled, kHalf>(w[t]);
       MINFER_UNROLL
       for (int c = 0; c < C; ++c) {
         const __m256i x = _mm256_sign_epi8(broadcast4(a[c]->q + 4 * s), codes);
-        const __m256i pairs = _mm256_maddubs_epi16(magnitude, x);
-        __m256i sum;
-        if constexpr (kScaled) {
-          sum = _mm256_madd_epi16(pairs, w[t].sub_scale(s / 4));
-        } else {
-          sum = add_halves(pairs);
-        }
-        dots[t][c] = s == 0 ? sum : _mm256_add_epi32(dots[t][c], sum);
+        const __m256i sum = _mm256_madd_epi16(_mm256_maddubs_epi16(magnitude, x), factors);
+        dots[t][c] = s == 4 * kHalf ? sum : _mm256_add_epi32(dots[t][c], sum);
         pin(dots[t][c]);
       }
     }
   }
 }
 
-/// The exact integer I of docs/arithmetic.md, lane by lane a row.
-template <Sums kSums, int T, int C, class Weights>
-MINFER_INLINE void block_dots(const Weights (&w)[T], const Q8ABlock* const (&a)[C],
-                              __m256i (&dots)[T][C]) {
-  if constexpr (kSums == Sums::kFourBits) dots_four_bits(w, a, dots);
-  if constexpr (kSums == Sums::kFiveBits) dots_five_bits(w, a, dots);
-  if constexpr (kSums == Sums::kMinus8) dots_with_offset<8>(w, a, dots);
-  if constexpr (kSums == Sums::kMinus16) dots_with_offset<16>(w, a, dots);
-  if constexpr (kSums == Sums::kMinus1) dots_with_offset<1>(w, a, dots);
-  if constexpr (kSums == Sums::kMinus12) dots_with_offset<12>(w, a, dots);
-  if constexpr (kSums == Sums::kMinus32) dots_of_halves<32>(w, a, dots);
-  if constexpr (kSums == Sums::kMinus4Halves) dots_of_halves<4>(w, a, dots);
-  if constexpr (kSums == Sums::kMinus12Halves) dots_of_halves<12>(w, a, dots);
-  if constexpr (kSums == Sums::kTwoScalesMins) dots_of_halves<0>(w, a, dots);
-  if constexpr (kSums == Sums::kSigned) dots_signed<false>(w, a, dots);
-  if constexpr (kSums == Sums::kSignedHalves) dots_signed<true>(w, a, dots);
+/// The exact integer I of a half (docs/arithmetic.md), lane by lane a row.
+template <Sums kSums, int kHalf, int T, int C, class Weights>
+MINFER_INLINE void half_dots(const Weights (&w)[T], const Q8ABlock* const (&a)[C],
+                             __m256i (&dots)[T][C]) {
+  constexpr bool kScaled = has_sub_scales(kSums) || kSums == Sums::kTwoScalesMins;
+  if constexpr (kSums == Sums::kSigned || kSums == Sums::kSignedHalves) {
+    dots_signed<kHalf, kScaled>(w, a, dots);
+  } else {
+    dots_unsigned<kHalf, offset_of(kSums), kScaled>(w, a, dots);
+  }
 }
 
-/// J of docs/arithmetic.md, one tile and one row of x: exact, as offset holds -16 times sums of a.
-template <class Weights>
+/// J of docs/arithmetic.md, one tile, one row of x and one half: exact, as offset holds -16 times
+/// sums of a.
+template <int kHalf, class Weights>
 MINFER_INLINE __m256i min_dots(const Weights& w, const Q8ABlock& a) {
-  const __m256i first = _mm256_madd_epi16(broadcast4(a.offset), w.sub_min(0));
-  const __m256i second = _mm256_madd_epi16(broadcast4(a.offset + 2), w.sub_min(1));
-  return _mm256_srai_epi32(_mm256_add_epi32(first, second), 4);
+  const __m256i sums = _mm256_madd_epi16(broadcast4(a.offset + 2 * kHalf), w.sub_min(kHalf));
+  return _mm256_srai_epi32(sums, 4);
+}
+
+template <Sums kSums, int kHalf, int T, int C, class Weights>
+MINFER_INLINE void add_half(const Weights (&w)[T], const Q8ABlock* const (&a)[C],
+                            __m256 (&acc)[T][C]) {
+  __m256i dots[T][C];
+  half_dots<kSums, kHalf>(w, a, dots);
+  MINFER_UNROLL
+  for (int t = 0; t < T; ++t) {
+    const __m256 scale = w[t].scale();
+    MINFER_UNROLL
+    for (int c = 0; c < C; ++c) {
+      const __m256 d = _mm256_mul_ps(scale, _mm256_broadcast_ss(&a[c]->d[kHalf]));
+      acc[t][c] = _mm256_fmadd_ps(_mm256_cvtepi32_ps(dots[t][c]), d, acc[t][c]);
+    }
+  }
+}
+
+template <int kHalf, int T, int C, class Weights>
+MINFER_INLINE void add_half_mins(const Weights (&w)[T], const Q8ABlock* const (&a)[C],
+                                 __m256 (&acc)[T][C]) {
+  MINFER_UNROLL
+  for (int t = 0; t < T; ++t) {
+    const __m256 unit = w[t].min_unit();
+    MINFER_UNROLL
+    for (int c = 0; c < C; ++c) {
+      const __m256 d = _mm256_mul_ps(unit, _mm256_broadcast_ss(&a[c]->d[kHalf]));
+      acc[t][c] = _mm256_fmadd_ps(_mm256_cvtepi32_ps(min_dots<kHalf>(w[t], *a[c])), d, acc[t][c]);
+    }
+  }
 }
 
 /// Adds one block of w to the accumulators. Weights: codes(s), scale(), and where the type has
@@ -206,31 +166,21 @@ MINFER_INLINE __m256i min_dots(const Weights& w, const Q8ABlock& a) {
 template <Sums kSums, int T, int C, class Weights>
 MINFER_INLINE void add_block(const Weights (&w)[T], const Q8ABlock* const (&a)[C],
                              __m256 (&acc)[T][C]) {
-  __m256i dots[T][C];
-  block_dots<kSums>(w, a, dots);
-  MINFER_UNROLL
-  for (int t = 0; t < T; ++t) {
-    const __m256 scale = w[t].scale();
+  add_half<kSums, 0>(w, a, acc);
+  add_half<kSums, 1>(w, a, acc);
+  if constexpr (has_min(kSums)) {
     MINFER_UNROLL
-    for (int c = 0; c < C; ++c) {
-      const __m256 d = _mm256_mul_ps(scale, _mm256_broadcast_ss(&a[c]->d));
-      acc[t][c] = _mm256_fmadd_ps(_mm256_cvtepi32_ps(dots[t][c]), d, acc[t][c]);
-    }
-    if constexpr (has_min(kSums)) {
+    for (int t = 0; t < T; ++t) {
       const __m256 min = w[t].min();
       MINFER_UNROLL
       for (int c = 0; c < C; ++c) {
         acc[t][c] = _mm256_fmadd_ps(min, _mm256_broadcast_ss(&a[c]->s), acc[t][c]);
       }
     }
-    if constexpr (kSums == Sums::kTwoScalesMins) {
-      const __m256 unit = w[t].min_unit();
-      MINFER_UNROLL
-      for (int c = 0; c < C; ++c) {
-        const __m256 d = _mm256_mul_ps(unit, _mm256_broadcast_ss(&a[c]->d));
-        acc[t][c] = _mm256_fmadd_ps(_mm256_cvtepi32_ps(min_dots(w[t], *a[c])), d, acc[t][c]);
-      }
-    }
+  }
+  if constexpr (kSums == Sums::kTwoScalesMins) {
+    add_half_mins<0>(w, a, acc);
+    add_half_mins<1>(w, a, acc);
   }
 }
 

@@ -22,17 +22,16 @@ namespace {
 
 #define MINFER_INLINE inline __attribute__((always_inline))
 
-/// How 16-bit sums of u8 x s8 products stay exact (docs/arithmetic.md).
+/// How 16-bit sums of the u8 x s8 products of a half of 16 stay exact (docs/arithmetic.md).
 enum class Sums {
-  kFourBits,  // 8 pairs of products fit
-  kFiveBits,  // two groups of 4 pairs
-  kMinus8,    // sum (q - 8) a: fits; the sums start from -8 sum a and may wrap on the way
-  kMinus16,   // sum (q - 16) a: as before
-  kMinus32,   // sum (q - 32) a of 16 elements: as before; two integer scales
-  kSigned,    // 8 bits: signs are moved from one factor to the other, no 16-bit sums
+  kPlain,    // up to 5 bits: 4 pairs of products fit
+  kMinus8,   // sum (q - 8) a: the sums start from -8 sum a and may wrap on the way
+  kMinus16,  // the same with other offsets
+  kMinus32,  // and two integer scales a block
+  kSigned,   // 8 bits: signs are moved from one factor to the other, no 16-bit sums
   // Of the types in x86_avx2_codes.h:
-  kMinus1,         // as kMinus8
-  kMinus12,        // as kMinus8
+  kMinus1,
+  kMinus12,
   kMinus4Halves,   // as kMinus32
   kMinus12Halves,  // as kMinus32
   kSignedHalves,   // kSigned with two integer scales
@@ -42,7 +41,26 @@ constexpr bool has_sub_scales(Sums sums) {
   return sums == Sums::kMinus32 || sums == Sums::kMinus4Halves || sums == Sums::kMinus12Halves ||
          sums == Sums::kSignedHalves;
 }
-constexpr bool has_min(Sums sums) { return sums == Sums::kFourBits || sums == Sums::kFiveBits; }
+constexpr bool has_min(Sums sums) { return sums == Sums::kPlain; }
+constexpr int offset_of(Sums sums) {
+  switch (sums) {
+    case Sums::kMinus1:
+      return 1;
+    case Sums::kMinus4Halves:
+      return 4;
+    case Sums::kMinus8:
+      return 8;
+    case Sums::kMinus12:
+    case Sums::kMinus12Halves:
+      return 12;
+    case Sums::kMinus16:
+      return 16;
+    case Sums::kMinus32:
+      return 32;
+    default:
+      return 0;
+  }
+}
 
 MINFER_INLINE __m256i load(const void* from) {
   return _mm256_loadu_si256(static_cast<const __m256i*>(from));
@@ -88,7 +106,7 @@ struct Q4_0 : SingleBlock<TileQ4_0> {
   static MINFER_INLINE __m256i codes(const Sub& sub, int s) { return nibbles(sub.low, s); }
 };
 struct Q4_1 : SingleBlock<TileQ4_1> {
-  static constexpr Sums kSums = Sums::kFourBits;
+  static constexpr Sums kSums = Sums::kPlain;
   static MINFER_INLINE __m256i codes(const Sub& sub, int s) { return nibbles(sub.low, s); }
 };
 struct Q5_0 : SingleBlock<TileQ5_0> {
@@ -98,7 +116,7 @@ struct Q5_0 : SingleBlock<TileQ5_0> {
   }
 };
 struct Q5_1 : SingleBlock<TileQ5_1> {
-  static constexpr Sums kSums = Sums::kFiveBits;
+  static constexpr Sums kSums = Sums::kPlain;
   static MINFER_INLINE __m256i codes(const Sub& sub, int s) {
     return five_bits(sub.low, sub.high, s);
   }
@@ -129,11 +147,11 @@ struct MinSuperBlock : SuperBlock<TileType> {
   }
 };
 struct Q4_K : MinSuperBlock<TileQ4_K> {
-  static constexpr Sums kSums = Sums::kFourBits;
+  static constexpr Sums kSums = Sums::kPlain;
   static MINFER_INLINE __m256i codes(const Sub& sub, int s) { return nibbles(sub.low, s); }
 };
 struct Q5_K : MinSuperBlock<TileQ5_K> {
-  static constexpr Sums kSums = Sums::kFiveBits;
+  static constexpr Sums kSums = Sums::kPlain;
   static MINFER_INLINE __m256i codes(const Sub& sub, int s) {
     return five_bits(sub.low, sub.high, s);
   }

@@ -1,13 +1,15 @@
-// Products of interleaved tiles with Q8A rows in AVX-512 VNNI.
+// Products of interleaved tiles with Q8A rows in AVX-512 VNNI. One row waits for memory, which one
+// tile after another reads faster than two at a time.
 
-#include "cpu/kernels/mat_mul/x86_avx512vnni_vectors.h"
 #include "cpu/kernels/mat_mul/x86_dot_product.h"
+#include "cpu/kernels/mat_mul/x86_dot_vector256.h"
+#include "cpu/kernels/mat_mul/x86_dot_vector512.h"
 
 namespace minfer::cpu {
 
 #define MINFER_DOT_MAT_MUL(function, type)                                                \
   void function(const MatMulArgs& args, std::int64_t tile_begin, std::int64_t tile_end) { \
-    mat_mul<Avx512Vnni, type>(args, tile_begin, tile_end);                                \
+    mat_mul<Vector512, Vector256, type>(args, tile_begin, tile_end);                      \
   }
 MINFER_DOT_MAT_MUL(mat_mul_q4_0_q8a_avx512vnni, Q4_0)
 MINFER_DOT_MAT_MUL(mat_mul_q4_1_q8a_avx512vnni, Q4_1)

@@ -1,13 +1,13 @@
 // Products of interleaved tiles with Q8A rows in AVX-VNNI.
 
-#include "cpu/kernels/mat_mul/x86_avxvnni_vectors.h"
 #include "cpu/kernels/mat_mul/x86_dot_product.h"
+#include "cpu/kernels/mat_mul/x86_dot_vector256.h"
 
 namespace minfer::cpu {
 
 #define MINFER_DOT_MAT_MUL(function, type)                                                \
   void function(const MatMulArgs& args, std::int64_t tile_begin, std::int64_t tile_end) { \
-    mat_mul<AvxVnni, type>(args, tile_begin, tile_end);                                   \
+    mat_mul<Vector256, Vector256, type>(args, tile_begin, tile_end);                      \
   }
 MINFER_DOT_MAT_MUL(mat_mul_q4_0_q8a_avxvnni, Q4_0)
 MINFER_DOT_MAT_MUL(mat_mul_q4_1_q8a_avxvnni, Q4_1)

@@ -8,6 +8,8 @@
 // Thread-safety: pure functions.
 #pragma once
 
+#include <immintrin.h>
+
 #include "cpu/kernels/mat_mul/kernels.h"
 #include "cpu/kernels/mat_mul/x86_dot_types.h"
 
@@ -53,16 +55,17 @@ struct XBlocks {
   MINFER_INLINE void next() { at += static_cast<std::int64_t>(sizeof(Q8ABlock)); }
 };
 
-/// -offset times the sum of a (of one half, for two scales), in every lane.
+/// -offset times the sum of a of one half, in every lane.
 template <class V, Offset kOffset>
 MINFER_INLINE typename V::Int start_of(const Q8ABlock& a, int half) {
-  if constexpr (kOffset == Offset::kNone) return V::zero();
-  if constexpr (kOffset == Offset::kMinus32x2) {
-    return V::template shift_lanes<1>(V::add_pair(V::zero(), a.offset + 2 * half));
-  } else if constexpr (kOffset != Offset::kNone) {
-    const auto minus16 = V::add_pair(V::add_pair(V::zero(), a.offset), a.offset + 2);
-    constexpr int kShift = kOffset == Offset::kMinus8 ? -1 : kOffset == Offset::kMinus128 ? 3 : 0;
-    return V::template shift_lanes<kShift>(minus16);
+  if constexpr (kOffset == Offset::kNone) {
+    return V::zero();
+  } else {
+    constexpr int kShift = kOffset == Offset::kMinus8      ? -1
+                           : kOffset == Offset::kMinus32x2 ? 1
+                           : kOffset == Offset::kMinus128  ? 3
+                                                           : 0;
+    return V::template shift_lanes<kShift>(V::add_pair(V::zero(), a.offset + 2 * half));
   }
 }
 
@@ -94,26 +97,34 @@ MINFER_INLINE void set_starts(const XBlocks<C>& a, int half, typename V::Int (&d
   }
 }
 
-/// The exact integer I of docs/arithmetic.md, lane by lane a row.
-template <class V, Offset kOffset, int T, int C, class Weights>
-MINFER_INLINE void block_dots(const Weights (&w)[T], const XBlocks<C>& a,
-                              typename V::Int (&dots)[T][C]) {
-  set_starts<V, kOffset>(a, 0, dots);
-  if constexpr (kOffset != Offset::kMinus32x2) {
-    add_steps<V, 0, 8>(w, a, dots);
-  } else {
-    typename V::Int second[T][C];
-    add_steps<V, 0, 4>(w, a, dots);
-    set_starts<V, kOffset>(a, 1, second);
-    add_steps<V, 4, 8>(w, a, second);
+/// The exact integer I of a half (docs/arithmetic.md), lane by lane a row.
+template <class V, Offset kOffset, int kHalf, int T, int C, class Weights>
+MINFER_INLINE void half_dots(const Weights (&w)[T], const XBlocks<C>& a,
+                             typename V::Int (&dots)[T][C]) {
+  set_starts<V, kOffset>(a, kHalf, dots);
+  add_steps<V, 4 * kHalf, 4 * kHalf + 4>(w, a, dots);
+  if constexpr (kOffset == Offset::kMinus32x2) {
     MINFER_UNROLL
     for (int t = 0; t < T; ++t) {
-      const auto scale0 = w[t].sub_scale(0);
-      const auto scale1 = w[t].sub_scale(1);
+      const auto scale = w[t].sub_scale(kHalf);
       MINFER_UNROLL
-      for (int c = 0; c < C; ++c) {
-        dots[t][c] = V::add(V::mul_lanes(dots[t][c], scale0), V::mul_lanes(second[t][c], scale1));
-      }
+      for (int c = 0; c < C; ++c) dots[t][c] = V::mul_lanes(dots[t][c], scale);
+    }
+  }
+}
+
+template <class V, Offset kOffset, int kHalf, int T, int C, class Weights>
+MINFER_INLINE void add_half(const Weights (&w)[T], const XBlocks<C>& a,
+                            typename V::Float (&acc)[T][C]) {
+  typename V::Int dots[T][C];
+  half_dots<V, kOffset, kHalf>(w, a, dots);
+  MINFER_UNROLL
+  for (int t = 0; t < T; ++t) {
+    const auto scale = w[t].scale();
+    MINFER_UNROLL
+    for (int c = 0; c < C; ++c) {
+      const auto d = V::mul(scale, V::broadcast(&a[c].d[kHalf]));
+      acc[t][c] = V::fma(V::to_floats(dots[t][c]), d, acc[t][c]);
     }
   }
 }
@@ -123,22 +134,14 @@ MINFER_INLINE void block_dots(const Weights (&w)[T], const XBlocks<C>& a,
 template <class V, Offset kOffset, int T, int C, class Weights>
 MINFER_INLINE void add_block(const Weights (&w)[T], const XBlocks<C>& a,
                              typename V::Float (&acc)[T][C]) {
-  typename V::Int dots[T][C];
-  block_dots<V, kOffset>(w, a, dots);
-  MINFER_UNROLL
-  for (int t = 0; t < T; ++t) {
-    const auto scale = w[t].scale();
+  add_half<V, kOffset, 0>(w, a, acc);
+  add_half<V, kOffset, 1>(w, a, acc);
+  if constexpr (has_min(kOffset)) {
     MINFER_UNROLL
-    for (int c = 0; c < C; ++c) {
-      const auto d = V::mul(scale, V::broadcast(&a[c].d));
-      acc[t][c] = V::fma(V::to_floats(dots[t][c]), d, acc[t][c]);
-    }
-    if constexpr (has_min(kOffset)) {
+    for (int t = 0; t < T; ++t) {
       const auto min = w[t].min();
       MINFER_UNROLL
-      for (int c = 0; c < C; ++c) {
-        acc[t][c] = V::fma(min, V::broadcast(&a[c].s), acc[t][c]);
-      }
+      for (int c = 0; c < C; ++c) acc[t][c] = V::fma(min, V::broadcast(&a[c].s), acc[t][c]);
     }
   }
 }
@@ -184,21 +187,22 @@ inline std::int64_t columns_from(const MatMulArgs& args, std::int64_t tile, std:
   return least(tile_end * kTileRows, args.weight->n_rows) - tile * kTileRows;
 }
 
-template <class V, class Type>
+/// All tiles times between kLeast and kMost rows of x.
+template <class V, class Type, int kLeast, int kMost>
 void fused(const MatMulArgs& args, const std::byte* matrix, std::int64_t tile_begin,
            std::int64_t tile_end) {
-  static_assert(V::kMostFusedRows <= 4);
   const std::int64_t stride = args.weight->tile_stride;
   for (std::int64_t tile = tile_begin; tile < tile_end; tile += V::kTiles) {
     const std::byte* data = matrix + tile * stride;
     const std::ptrdiff_t apart = tile + 1 < tile_end ? stride : 0;
     const std::int64_t n = columns_from(args, tile, tile_end);
-    if constexpr (V::kMostFusedRows >= 4) {
-      if (args.n_x == 4) fused_tiles<V, Type, 4>(args, data, tile, apart, n);
+    if constexpr (kMost > kLeast) {
+      if (args.n_x == kMost) fused_tiles<V, Type, kMost>(args, data, tile, apart, n);
+      if constexpr (kMost - 1 > kLeast) {
+        if (args.n_x == kMost - 1) fused_tiles<V, Type, kMost - 1>(args, data, tile, apart, n);
+      }
     }
-    if (args.n_x == 3) fused_tiles<V, Type, 3>(args, data, tile, apart, n);
-    if (args.n_x == 2) fused_tiles<V, Type, 2>(args, data, tile, apart, n);
-    if (args.n_x == 1) fused_tiles<V, Type, 1>(args, data, tile, apart, n);
+    if (args.n_x == kLeast) fused_tiles<V, Type, kLeast>(args, data, tile, apart, n);
   }
 }
 
@@ -300,7 +304,7 @@ void panel_rows(const MatMulArgs& args, const Panel<V>& panel, std::int64_t firs
 template <class V, Offset kOffset, int T>
 void panel_range(const MatMulArgs& args, const Panel<V>& panel, std::int64_t begin,
                  std::int64_t end) {
-  constexpr int C = V::rows_at_once(T, kOffset == Offset::kMinus32x2);
+  constexpr int C = V::rows_at_once(T);
   std::int64_t i = begin;
   for (; i + C <= end; i += C) panel_rows<V, kOffset, T, C>(args, panel, i);
   if constexpr (C > 4) {
@@ -355,11 +359,14 @@ void panels(const MatMulArgs& args, const std::byte* matrix, std::int64_t tile_b
   }
 }
 
-template <class V, class Type>
+/// One row of x in vectors `One`, more in V.
+template <class V, class One, class Type>
 void mat_mul(const MatMulArgs& args, std::int64_t tile_begin, std::int64_t tile_end) {
   const std::byte* matrix = args.weight->data + args.matrix * args.weight->matrix_stride;
-  if (args.n_x <= V::kMostFusedRows) {
-    fused<V, Type>(args, matrix, tile_begin, tile_end);
+  if (args.n_x == 1) {
+    fused<One, Type, 1, 1>(args, matrix, tile_begin, tile_end);
+  } else if (args.n_x <= V::kMostFusedRows) {
+    fused<V, Type, 2, V::kMostFusedRows>(args, matrix, tile_begin, tile_end);
   } else {
     panels<V, Type>(args, matrix, tile_begin, tile_end);
   }

@@ -1,4 +1,4 @@
-// x86_dot_types.h: the interleaved tiles of each type over a vector policy V (x86_dot_vectors.h).
+// x86_dot_types.h: the interleaved tiles of each type over a vector policy V (x86_dot_vector*.h).
 // For the files x86_avxvnni*.cc and x86_avx512*.cc alone; internal linkage.
 //
 // A vector holds step after step of V::kTiles tiles side by side. They lie at one distance from

@@ -12,23 +12,32 @@ int round_half_even(float x) {
   return static_cast<int>((x + kShift) - kShift);
 }
 
-void quantize_block(const float* x, Q8ABlock& to) {
+/// Quantises `x[0..15]` into `q`; the sums of q over k % 4 in {0, 1} and {2, 3} go to `sums`.
+float quantize_half(const float* x, std::int8_t* q, int (&sums)[2]) {
   std::uint32_t amax_bits = 0;
-  for (int k = 0; k < kBlockElements; ++k) {
+  for (int k = 0; k < kHalfElements; ++k) {
     amax_bits = std::max(amax_bits, std::bit_cast<std::uint32_t>(x[k]) & 0x7fffffffu);
   }
   const float amax = std::bit_cast<float>(amax_bits);
   const bool usable = amax_bits >= kLeastAmaxBits && amax_bits < kInfinityBits;
   const float inverse = usable ? 127.0F / amax : 0.0F;
-  int sums[4] = {};
-  for (int k = 0; k < kBlockElements; ++k) {
-    const int q = usable ? round_half_even(x[k] * inverse) : 0;
-    to.q[k] = static_cast<std::int8_t>(q);
-    sums[2 * (k / 16) + (k % 4) / 2] += q;
+  for (int k = 0; k < kHalfElements; ++k) {
+    const int code = usable ? round_half_even(x[k] * inverse) : 0;
+    q[k] = static_cast<std::int8_t>(code);
+    sums[(k % 4) / 2] += code;
   }
-  to.d = amax / 127.0F;
-  to.s = to.d * static_cast<float>(sums[0] + sums[1] + sums[2] + sums[3]);
-  for (int i = 0; i < 4; ++i) to.offset[i] = static_cast<std::int16_t>(-16 * sums[i]);
+  return amax / 127.0F;
+}
+
+void quantize_block(const float* x, Q8ABlock& to) {
+  float parts[2];
+  for (int h = 0; h < 2; ++h) {
+    int sums[2] = {};
+    to.d[h] = quantize_half(x + h * kHalfElements, to.q + h * kHalfElements, sums);
+    parts[h] = to.d[h] * static_cast<float>(sums[0] + sums[1]);
+    for (int i = 0; i < 2; ++i) to.offset[2 * h + i] = static_cast<std::int16_t>(-16 * sums[i]);
+  }
+  to.s = parts[0] + parts[1];
 }
 
 }  // namespace

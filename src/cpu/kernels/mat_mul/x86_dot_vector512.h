@@ -1,4 +1,4 @@
-// x86_avx512vnni_vectors.h: the vector policy of AVX-512 VNNI, two tiles a 512-bit register. For
+// x86_dot_vector512.h: the vector policy of AVX-512 VNNI, two tiles a 512-bit register. For
 // the files x86_avx512vnni*.cc alone; internal linkage.
 //
 // Thread-safety: values.
@@ -15,15 +15,13 @@
 namespace minfer::cpu {
 namespace {
 
-struct Avx512Vnni {
+struct Vector512 {
   using Int = __m512i;
   using Float = __m512;
   static constexpr int kTiles = 2;
   static constexpr int kPanelVectors = 2;
   /// Rows of x that meet a panel of 1 or 2 vectors: sums and accumulators fill 32 registers.
-  static constexpr int rows_at_once(int vectors, bool two_sums) {
-    return two_sums ? (vectors == 2 ? 4 : 8) : (vectors == 2 ? 6 : 12);
-  }
+  static constexpr int rows_at_once(int vectors) { return vectors == 2 ? 6 : 12; }
   static constexpr int kMostFusedRows = 4;
 
   /// 32 bytes of the tile at `from`, 32 of the next.

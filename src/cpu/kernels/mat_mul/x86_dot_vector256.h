@@ -1,5 +1,6 @@
-// x86_avxvnni_vectors.h: the vector policy of AVX-VNNI, one tile a 256-bit register. For the files
-// x86_avxvnni*.cc alone; internal linkage.
+// x86_dot_vector256.h: the vector policy of AVX-VNNI, one tile a 256-bit register; AVX-512 VNNI has
+// the same instructions in its own encoding. For the files x86_avxvnni*.cc and x86_avx512vnni*.cc
+// alone; internal linkage.
 //
 // Thread-safety: values.
 #pragma once
@@ -15,15 +16,13 @@
 namespace minfer::cpu {
 namespace {
 
-struct AvxVnni {
+struct Vector256 {
   using Int = __m256i;
   using Float = __m256;
   static constexpr int kTiles = 1;
   static constexpr int kPanelVectors = 2;
   /// Rows of x that meet a panel of 1 or 2 vectors: sums and accumulators fill 16 registers.
-  static constexpr int rows_at_once(int vectors, bool two_sums) {
-    return two_sums ? (vectors == 2 ? 2 : 4) : (vectors == 2 ? 3 : 6);
-  }
+  static constexpr int rows_at_once(int vectors) { return vectors == 2 ? 3 : 6; }
   static constexpr int kMostFusedRows = 3;
 
   MINFER_INLINE static Int load(const void* from, std::ptrdiff_t) {
@@ -71,11 +70,19 @@ struct AvxVnni {
   }
   /// sum + the 4 products u8 x s8 of every lane.
   MINFER_INLINE static Int dot(Int sum, Int codes, Int x) {
+#if defined(__AVX512VNNI__)
+    return _mm256_dpbusd_epi32(sum, codes, x);
+#else
     return _mm256_dpbusd_avx_epi32(sum, codes, x);
+#endif
   }
   /// sum + the two 16-bit numbers at `from`, in every lane.
   MINFER_INLINE static Int add_pair(Int sum, const std::int16_t* from) {
+#if defined(__AVX512VNNI__)
+    return _mm256_dpwssd_epi32(sum, broadcast4(from), _mm256_set1_epi16(1));
+#else
     return _mm256_dpwssd_avx_epi32(sum, broadcast4(from), _mm256_set1_epi16(1));
+#endif
   }
 
   MINFER_INLINE static Float to_floats(Int a) { return _mm256_cvtepi32_ps(a); }
