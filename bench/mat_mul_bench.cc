@@ -16,6 +16,7 @@
 
 #include "base/thread_pool.h"
 #include "cpu/mat_mul.h"
+#include "quant/codec.h"
 
 namespace {
 
@@ -118,7 +119,7 @@ class Bench {
     }
     const double bytes = static_cast<double>(packed.empty() ? plain.size() : packed.size());
     const Rows rows(type, shape.n_cols, many_rows ? 512 : 8);
-    fmt::print("{:5} {:6} x {:5}", minfer::dtype_name(type), n_rows, shape.n_cols);
+    fmt::print("{:7} {:6} x {:5}", minfer::dtype_name(type), n_rows, shape.n_cols);
     if (many_rows) {
       fmt::print("  512 rows {:6.1f} G madd/s\n", n_weights * 512e-9 / product(weight, rows, 512));
       return;
@@ -165,9 +166,6 @@ class Bench {
 int main(int argc, char** argv) {
   const int n_threads = argc > 1 ? std::max(1, std::atoi(argv[1])) : 1;
   const std::string_view only = argc > 2 ? argv[2] : "";
-  constexpr DType kTypes[] = {DType::kQ4_1, DType::kQ5_0, DType::kQ8_0, DType::kQ4_K,
-                              DType::kQ6_K, DType::kQ4_0, DType::kQ5_1, DType::kQ5_K,
-                              DType::kF32,  DType::kF16,  DType::kBF16};
   const char* forced = std::getenv("MINFER_ISA");
   const auto isa = cpu::choose_isa(forced != nullptr ? forced : "");
   if (!isa.ok()) {
@@ -177,7 +175,8 @@ int main(int argc, char** argv) {
   Bench bench(n_threads, isa.value());
   fmt::print("{}, {} thread(s), plain reads {:.1f} GB/s\n", cpu::isa_name(isa.value()), n_threads,
              bench.read_speed());
-  for (DType type : kTypes) {
+  for (const minfer::quant::Codec& codec : minfer::quant::all_codecs()) {
+    const DType type = codec.dtype;
     if (!only.empty() && only != minfer::dtype_name(type)) continue;
     const bool k_quant = minfer::dtype_info(type).block_elements == 256;
     bench.measure(type, {1536, k_quant ? 768 : 576}, 200, false);
