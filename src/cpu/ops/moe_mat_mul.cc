@@ -8,9 +8,13 @@
 namespace minfer::cpu {
 namespace {
 
+/// Bytes that x_rows counts: every part of a row starts at a multiple of them.
+constexpr std::int64_t kXUnit = sizeof(float);
+static_assert(sizeof(Q8ABlock) % kXUnit == 0 && alignof(Q8ABlock) <= kXUnit);
+
 /// What the experts have to do in a step, made by one thread before the products.
 struct ExpertLists {
-  RowsRef x_rows;   // I32 [pairs]: x of each (row, rank) pair, by expert, in units of x_unit bytes
+  RowsRef x_rows;   // I32 [pairs]: x of each (row, rank) pair, by expert, in units of kXUnit bytes
   RowsRef y_rows;   // I32 [pairs]: y of it, in floats
   RowsRef offsets;  // I32 [n_expert + 1]: where an expert's pairs begin
   RowsRef active;   // I32 [1 + n_expert]: how many experts have pairs, and which
@@ -25,7 +29,6 @@ struct MoeProduct {
   ValueRef ids, y;
   RowsRef x;
   ir::MoeMatMulAttrs attrs;
-  std::int64_t x_unit;       // bytes: what x_rows counts
   std::int64_t x_sub_bytes;  // bytes from one rank's part of a row of x to the next
   ExpertLists lists;
 };
@@ -51,7 +54,7 @@ void group_by_expert(const PhaseContext& c, const MoeProduct& p) {
       const std::int32_t at = offsets[p.ids.ints(c.step, r)[k]]++;
       const std::int64_t x = r * static_cast<std::int64_t>(p.x.row_bytes) + k * p.x_sub_bytes;
       const std::int64_t y = r * static_cast<std::int64_t>(p.y.row_bytes / sizeof(float)) + k * n;
-      ints(c, p.lists.x_rows)[at] = static_cast<std::int32_t>(x / p.x_unit);
+      ints(c, p.lists.x_rows)[at] = static_cast<std::int32_t>(x / kXUnit);
       ints(c, p.lists.y_rows)[at] = static_cast<std::int32_t>(y);
     }
   }
@@ -90,7 +93,7 @@ class ExpertsPhase final : public Phase {
     MatMulArgs args;
     args.weight = p_.weight;
     args.x = p_.x.row(c, 0);
-    args.x_stride = p_.x_unit;
+    args.x_stride = kXUnit;
     args.y = p_.y.floats(c, 0);
     args.y_stride = 1;
     for (std::int64_t i = c.claim(); i < active[0] * chunks; i = c.claim()) {
@@ -120,7 +123,6 @@ Status compile_moe_mat_mul(NodeCompiler& compiler) {
   MINFER_ASSIGN_OR_RETURN(p.x, compiler.product_rows(x, *p.weight));
   // Q8A rows are blocks of 32 laid end to end, so a part of whole blocks is a row too.
   const bool quantized = takes_quantized_rows(p.weight->dtype);
-  p.x_unit = quantized ? 16 : sizeof(float);
   const std::int64_t part = quantized ? p.weight->n_cols / 32 * std::int64_t{sizeof(Q8ABlock)}
                                       : p.weight->n_cols * std::int64_t{sizeof(float)};
   p.x_sub_bytes = p.attrs.shared_input ? 0 : part;
