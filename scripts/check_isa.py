@@ -4,9 +4,10 @@
     scripts/check_isa.py BUILD_DIR [--compiler C++]      (or --self-test)
 
 The objects of src/ and apps/ may hold baseline x86-64 instructions (SSE2) only. The exceptions are
-the kernel files of an instruction set, src/cpu/kernels/**/x86_<isa>*.cc; those in turn may neither
-offer the linker a weak symbol (an inline function compiled for AVX2 that the linker could choose
-for the whole program) nor run code before main. Exit status 1 names each object at fault.
+the kernel files of an instruction set, src/cpu/kernels/**/x86_<isa>*.cc, which may hold those of
+their set (the table FILE_SETS) and of no other; they in turn may neither offer the linker a weak
+symbol (an inline function compiled for AVX2 that the linker could choose for the whole program) nor
+run code before main. Exit status 1 names each object at fault.
 """
 
 import argparse
@@ -18,7 +19,33 @@ import tempfile
 
 import tree
 
-ISA_FILE = re.compile(r"cpu/(CMakeFiles/\w+\.dir/)?kernels/(.*/)?x86_(sse|avx|amx)\w*\.cc\.o$")
+ISA_FILE = re.compile(r"cpu/(CMakeFiles/\w+\.dir/)?kernels/(.*/)?x86_([a-z0-9]+)(_\w+)?\.cc\.o$")
+
+# What the files of an instruction set (the name after x86_) may hold beyond the baseline.
+FILE_SETS = {
+    "avx2": {"avx2"},
+    "avxvnni": {"avx2", "avxvnni"},
+    "avx512": {"avx2", "avx512"},
+    "avx512vnni": {"avx2", "avx512", "avx512vnni"},
+}
+
+# Of AVX-512, the parts F, BW, DQ and VL belong to "avx512", VNNI to "avx512vnni". Whatever else has
+# been added to it or to AVX since is in no set that the program asks for.
+DOT = re.compile(r"^vpdp(busd|wssd)s?$")
+OTHER = re.compile(
+    r"^(v(p2intersect|pmadd52|pmultishift|pcompress[bw]|pexpand[bw]|psh[lr]d|popcnt|pshufbitqmb"
+    r"|p?conflict|plzcnt|pdp\w\wd|pdpb[su][su]d|pdpw[su][su]d|gf2p8|gather[01]pf|scatter[01]pf|exp2"
+    r"|rcp28|rsqrt28|cvtne|dpbf16|bcstne|aes|pclmul|pbroadcastm|perm[it]?2?b$|sha|sm[34])\w*"
+    r"|v\w+(ph|sh|bf16)|tile\w+|tdp\w+)$")
+F16C = ("vcvtph2ps", "vcvtps2ph")
+MASK = re.compile(r"^k[a-z]+[bwdq]$")  # operations between mask registers
+EVEX_ONLY = re.compile(
+    r"^v(\w+(32x[248]|64x[24])|pternlog[dq]|movdq[au](8|16|32|64)|p(and|andn|or|xor)[dq]"
+    r"|perm[it]2\w+|p?blendm\w+|ptestn?m\w+|pro[lr]v?[dq]|ps(ra|ll|rl)vw|psrav?q|pabsq|align[dq]"
+    r"|p(max|min)[su]q|pmullq|(range|reduce|fpclass|getexp|getmant|fixupimm|rndscale|scalef)\w+"
+    r"|r(cp|sqrt)14\w+|dbpsadbw|pmov(us|s)?[wdq][bwd]|pmovm2\w|pmov[bwdq]2m|cvtt?p[sd]2u?qq"
+    r"|cvtu?qq2p[sd]|cvtt?p[sd]2udq|cvtudq2p[sd])$")
+EVEX = re.compile(r"%zmm|%[xy]mm(1[6-9]|2[0-9]|3[01])\b|%k[0-7]|\{1to\d+\}|\{r[nduz]-sae\}|\{sae\}")
 
 # VEX and EVEX mnemonics begin with v; the rest are SSE3 to SSE4.2, BMI and relatives. (tzcnt is not
 # among them: compilers write it for bsf, and old machines run it as that.)
@@ -29,22 +56,34 @@ BEYOND_BASELINE = re.compile(
     r"|pmaddubsw|pmulhrsw|pshufb|psign[bwd]|p?blend\w+|dpp[sd]|extractps|insertps|movntdqa|mpsadbw"
     r"|packusdw|pcmpeqq|pcmpgtq|pcmp[ei]str[im]|pextr[bdq]|phminposuw|pinsr[bdq]|pmaxs[bd]|pmaxu[wd]"
     r"|pmins[bd]|pminu[wd]|pmov[sz]x\w+|pmuldq|pmulld|ptest|round[ps][sd])$")
-INSTRUCTION = re.compile(r"^\s*[0-9a-f]+:\t(?:(?:rep|repz|repnz|lock|notrack|bnd|data16) )*(\S+)")
+INSTRUCTION = re.compile(
+    r"^\s*[0-9a-f]+:\t(?:(?:rep|repz|repnz|lock|notrack|bnd|data16|\{vex\}) *)*(\S+)(.*)")
 
 
 def tool(*command):
     return subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
 
 
-def foreign_instructions(path):
-    """Instructions beyond the baseline in an object, as {function: mnemonic}."""
+def set_of(line, mnemonic, operands):
+    """The instruction set that a line of the disassembly needs beyond the baseline."""
+    if DOT.match(mnemonic):
+        return "avxvnni" if "{vex}" in line else "avx512vnni"
+    if mnemonic not in F16C and OTHER.match(mnemonic):
+        return "other"
+    wide = MASK.match(mnemonic) or EVEX_ONLY.match(mnemonic) or EVEX.search(operands)
+    return "avx512" if wide else "avx2"
+
+
+def foreign_instructions(path, allowed=frozenset()):
+    """Instructions beyond the baseline and `allowed` in an object, as {function: mnemonic}."""
     found = {}
     function = "?"
     for line in tool("objdump", "-d", "-C", "--no-show-raw-insn", str(path)).splitlines():
         if line.endswith(">:"):
             function = line.split("<", 1)[1][:-2]
         elif (match := INSTRUCTION.match(line)) and BEYOND_BASELINE.match(match.group(1)):
-            found.setdefault(function, match.group(1))
+            if set_of(line, *match.groups()) not in allowed:
+                found.setdefault(function, match.group(1))
     return found
 
 
@@ -55,13 +94,17 @@ def weak_functions(path):
 
 
 def check_object(path, name):
-    if ISA_FILE.search(name):
-        problems = [f"{name}: weak function {f}: give it internal linkage" for f in weak_functions(path)]
+    problems = []
+    allowed = frozenset()
+    if match := ISA_FILE.search(name):
+        if match.group(3) not in FILE_SETS:
+            return [f"{name}: no such instruction set in FILE_SETS"]
+        allowed = FILE_SETS[match.group(3)]
+        problems += [f"{name}: weak function {f}: give it internal linkage" for f in weak_functions(path)]
         if ".init_array" in tool("objdump", "-h", str(path)):
             problems.append(f"{name}: runs code before main")
-        return problems
-    return [f"{name}: {mnemonic} in {function}"
-            for function, mnemonic in foreign_instructions(path).items()]
+    return problems + [f"{name}: {mnemonic} in {function}"
+                       for function, mnemonic in foreign_instructions(path, allowed).items()]
 
 
 def check(build):
@@ -73,6 +116,20 @@ def check(build):
         problems.append(f"{build}: no object files: build first")
     return problems, len(objects)
 
+
+LOOP = "void f(float* x) { for (int i = 0; i < 64; ++i) x[i] *= 2; }"
+HEADER = "#include <immintrin.h>\n"
+DOT_512 = HEADER + """__m512i f(__m512i a, __m512i b, __m512i c) {
+  return _mm512_dpbusd_epi32(a, b, c);
+}"""
+DOT_256 = DOT_512.replace("512", "256")
+TERNARY = HEADER + """__m128i f(__m128i a, __m128i b, __m128i c) {
+  return _mm_ternarylogic_epi32(a, b, c, 42);
+}"""
+DOT_VEX = DOT_256.replace("dpbusd", "dpbusd_avx")
+PERMUTE = HEADER + "__m512i f(__m512i a, __m512i b) { return _mm512_permutexvar_epi8(a, b); }"
+HALVES = HEADER + "__m512 f(__m256i a) { return _mm512_cvtph_ps(a); }"
+AVX512 = ["-mavx512f", "-mavx512bw", "-mavx512dq", "-mavx512vl", "-mprefer-vector-width=512"]
 
 SELF_TEST = [
     # name, flags, source, what must be reported (empty: nothing)
@@ -86,6 +143,19 @@ SELF_TEST = [
      "inline float g(float x) { return x * 2; } float f(float x) { return g(x); }", "weak function g"),
     ("src/cpu/kernels/k/x86_avx2.cc", ["-mavx2"], "int g(); int x = g();", "runs code before main"),
     ("src/cpu/kernels/k/generic.cc", ["-mavx"], "float f(float x) { return x * 2; }", "vaddss in f"),
+    ("src/cpu/kernels/k/x86_avx2.cc", AVX512, LOOP, " in f(float*)"),
+    ("src/cpu/kernels/k/x86_avxvnni_q8a.cc", AVX512, LOOP, " in f(float*)"),
+    ("src/cpu/kernels/k/x86_avx2.cc", AVX512, TERNARY, "vpternlogd in f"),
+    ("src/cpu/kernels/k/x86_avx512.cc", AVX512, LOOP, ""),
+    ("src/cpu/kernels/k/x86_avx512.cc", AVX512, HALVES, ""),
+    ("src/cpu/kernels/k/x86_avx512_float.cc", [*AVX512, "-mavx512vnni"], DOT_512, "vpdpbusd in f"),
+    ("src/cpu/kernels/k/x86_avx512vnni_q8a.cc", [*AVX512, "-mavx512vnni"], DOT_512, ""),
+    ("src/cpu/kernels/k/x86_avx512vnni.cc", [*AVX512, "-mavx512vbmi"], PERMUTE, "vpermb in f"),
+    ("src/cpu/kernels/k/x86_avx512vnni.cc", ["-mavx2", "-mavxvnni"], DOT_VEX, "vpdpbusd in f"),
+    ("src/cpu/kernels/k/x86_avxvnni.cc", ["-mavx2", "-mavxvnni"], DOT_VEX, ""),
+    ("src/cpu/kernels/k/x86_avxvnni.cc", [*AVX512, "-mavx512vnni"], DOT_256, "vpdpbusd in f"),
+    ("src/cpu/kernels/k/x86_avx2.cc", ["-mavx2", "-mavxvnni"], DOT_VEX, "vpdpbusd in f"),
+    ("src/cpu/kernels/k/x86_avx3.cc", [], "int f() { return 1; }", "no such instruction set"),
 ]
 
 
