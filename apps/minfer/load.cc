@@ -97,7 +97,8 @@ Result<SessionChoice> open_session(const Loaded& loaded, const Invocation& invoc
   SessionChoice choice;
   auto session = engine::Session::create(*loaded.engine, session_options);
   if (!session.ok()) {
-    return session.status().with_context(fmt::format("a context of {}", context.n_ctx));
+    return session.status().with_context(
+        fmt::format("no room for a context of {} (try a smaller --ctx-size)", context.n_ctx));
   }
   choice.session = std::move(*session);
   choice.n_ctx = context.n_ctx;

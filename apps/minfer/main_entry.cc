@@ -13,7 +13,7 @@ namespace {
 
 int report(const Status& status) {
   print_error(status.message());
-  return exit_status(status.code());
+  return received_signal() != 0 ? 128 + received_signal() : exit_status(status.code());
 }
 
 Result<int> dispatch(const Invocation& invocation, const EnvSwitches& env) {

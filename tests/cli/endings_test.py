@@ -75,7 +75,8 @@ class Limits(rig.Test):
         self.assertIn("longer than the 1024 the model was trained for", done.err)
 
     def test_a_context_larger_than_memory(self):
-        self.refused(minfer(tiny(), "Hello", "-c", 2147483647, "-q"), 1, "2147483647")
+        self.refused(minfer(tiny(), "Hello", "-c", 2147483647, "-q"), 1, "2147483647",
+                     "--ctx-size")
 
     def test_logits_and_bench_do_not_outgrow_theirs(self):
         self.refused(minfer("logits", tiny(), "--tokens", "3,4,5", "-c", 2), 2, "3 tokens", "2")
@@ -259,9 +260,11 @@ class Signals(rig.Test):
         tokens = ",".join(["3"] * 30000)
         for arguments in (("logits", tiny(), "--tokens", tokens),
                           ("bench", tiny(), "-p", 30000, "-n", 0, "-c", 40000)):
-            done = self.stopped(signal.SIGINT, arguments, lambda run: b"|" in run.err_so_far(),
-                                summary=False)
-            self.assertEqual(done.out, b"")
+            for number in (signal.SIGINT, signal.SIGTERM):
+                done = self.stopped(number, arguments, lambda run: b"|" in run.err_so_far(),
+                                    summary=False)
+                self.assertEqual(done.out, b"")
+                self.assertEqual(len(done.err_lines), 3, done.err)  # header, note, the reason
 
     def test_while_reading_the_prompt(self):
         reading, writing = os.pipe()
