@@ -11,6 +11,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/utf8.h"
 #include "text/byte_level.h"
 #include "text/pretokenizer.h"
 #include "text/stream_detokenizer.h"
@@ -110,11 +111,11 @@ void check(const Tokenizer& tokenizer, std::string_view text) {
   std::string streamed;
   for (const std::int32_t id : *ids) {
     const std::string part = stream.push(id);
-    require(minfer::text::is_valid_utf8(part));
+    require(minfer::is_valid_utf8(part));
     streamed += part;
   }
   streamed += stream.finish();
-  require(streamed == minfer::text::replace_invalid_utf8(tokenizer.decode(*ids, true)));
+  require(streamed == minfer::replace_invalid_utf8(tokenizer.decode(*ids, true)));
 }
 
 }  // namespace
