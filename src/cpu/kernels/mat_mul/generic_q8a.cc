@@ -89,14 +89,23 @@ void unpack(const std::byte* row, std::int64_t index, Unpacked& to) {
   }
 }
 
+#if defined(__GNUC__) && !defined(__clang__)
+// GCC unrolls a loop of 16 before it looks for vectors, and then finds none.
+#define MINFER_KEEP_LOOP _Pragma("GCC unroll 1")
+#else
+#define MINFER_KEEP_LOOP
+#endif
+
 int half_dot(const std::int16_t* q, const std::int8_t* a) {
   int sum = 0;
+  MINFER_KEEP_LOOP
   for (int k = 0; k < kHalfElements; ++k) sum += q[k] * static_cast<std::int16_t>(a[k]);
   return sum;
 }
 
 int half_sum(const std::int8_t* a) {
   int sum = 0;
+  MINFER_KEEP_LOOP
   for (int k = 0; k < kHalfElements; ++k) sum += a[k];
   return sum;
 }

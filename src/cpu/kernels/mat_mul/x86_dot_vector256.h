@@ -39,6 +39,26 @@ struct Vector256 {
     return _mm256_cvtepi8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(from)));
   }
 
+  MINFER_INLINE static Int widen_bytes(const std::uint8_t (&from)[kTileLanes], std::ptrdiff_t) {
+    return _mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(from)));
+  }
+  /// 2^(e - 128): the two lowest are subnormal.
+  MINFER_INLINE static Float half_power(const std::uint8_t (&from)[kTileLanes],
+                                        std::ptrdiff_t apart) {
+    const Int e = widen_bytes(from, apart);
+    const Int one = _mm256_set1_epi32(1);
+    const Int normal = _mm256_slli_epi32(_mm256_sub_epi32(e, one), 23);
+    const Int tiny = _mm256_sllv_epi32(_mm256_set1_epi32(0x00200000), e);
+    return _mm256_castsi256_ps(_mm256_blendv_epi8(tiny, normal, _mm256_cmpgt_epi32(e, one)));
+  }
+  /// The byte of `table` that each byte's low four bits name (bit 7 must be 0).
+  MINFER_INLINE static Int look_up(__m128i table, Int places) {
+    return _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(table), places);
+  }
+  MINFER_INLINE static Int add_bytes(Int a, int b) {
+    return _mm256_add_epi8(a, _mm256_set1_epi8(static_cast<char>(b)));
+  }
+
   MINFER_INLINE static Int zero() { return _mm256_setzero_si256(); }
   MINFER_INLINE static Float zero_floats() { return _mm256_setzero_ps(); }
   MINFER_INLINE static Int and_bytes(Int a, int mask) {

@@ -46,6 +46,28 @@ struct Vector512 {
     return _mm512_cvtepi8_epi32(load_bytes(from, apart));
   }
 
+  MINFER_INLINE static Int widen_bytes(const std::uint8_t (&from)[kTileLanes],
+                                       std::ptrdiff_t apart) {
+    return _mm512_cvtepu8_epi32(load_bytes(from, apart));
+  }
+  /// 2^(e - 128): the two lowest are subnormal.
+  MINFER_INLINE static Float half_power(const std::uint8_t (&from)[kTileLanes],
+                                        std::ptrdiff_t apart) {
+    const Int e = widen_bytes(from, apart);
+    const Int one = _mm512_set1_epi32(1);
+    const Int normal = _mm512_slli_epi32(_mm512_sub_epi32(e, one), 23);
+    const Int tiny = _mm512_sllv_epi32(_mm512_set1_epi32(0x00200000), e);
+    return _mm512_castsi512_ps(
+        _mm512_mask_mov_epi32(tiny, _mm512_cmpgt_epi32_mask(e, one), normal));
+  }
+  /// The byte of `table` that each byte's low four bits name (bit 7 must be 0).
+  MINFER_INLINE static Int look_up(__m128i table, Int places) {
+    return _mm512_shuffle_epi8(_mm512_broadcast_i32x4(table), places);
+  }
+  MINFER_INLINE static Int add_bytes(Int a, int b) {
+    return _mm512_add_epi8(a, _mm512_set1_epi8(static_cast<char>(b)));
+  }
+
   MINFER_INLINE static Int zero() { return _mm512_setzero_si512(); }
   MINFER_INLINE static Float zero_floats() { return _mm512_setzero_ps(); }
   MINFER_INLINE static Int and_bytes(Int a, int mask) {
