@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 
+#include "cpu/isa.h"
 #include "tests/engine/rig.h"
 
 namespace minfer::tests {
@@ -113,7 +114,10 @@ class Checker {
     variant("QKV unfused", [](RigOptions& o) { o.fuse_qkv = false; });
     variant("FFN unfused", [](RigOptions& o) { o.fuse_ffn = false; });
     variant("unfused", [](RigOptions& o) { o.fuse_qkv = o.fuse_ffn = false; });
-    if (test_.all_isas) variant("scalar kernels", [](RigOptions& o) { o.isa = "scalar"; });
+    for (const cpu::Isa isa : cpu::all_isas()) {
+      if (!test_.all_isas || !cpu::choose_isa(cpu::isa_name(isa)).ok()) continue;
+      variant(cpu::isa_title(isa), [isa](RigOptions& o) { o.isa = cpu::isa_name(isa); });
+    }
   }
 
  private:
