@@ -8,12 +8,13 @@ namespace {
 constexpr std::uint32_t kModelCommands = kRun | kLogits | kBench;
 constexpr std::uint32_t kAllCommands = kRun | kTokenize | kLogits | kInfo | kBench;
 constexpr double kMaxInt = 2147483647;
+constexpr double kMaxContext = 1 << 30;  // that of a model file
 
 // clang-format off
 const OptionRow kOptions[] = {
   // name, short, commands, target, value, low, high, default, help, group
   {"predict", 'n', kRun, &Options::predict, "N", -1, kMaxInt, "-1", "stop after N tokens; -1: when the model ends (512 for raw prompts)", "Length"},
-  {"ctx-size", 'c', kModelCommands | kInfo, &Options::ctx_size, "N", 0, kMaxInt, "auto", "positions in the context; auto: what the model was trained for, if memory allows", "Length"},
+  {"ctx-size", 'c', kModelCommands | kInfo, &Options::ctx_size, "N", 0, kMaxContext, "auto", "positions in the context; auto: what the model was trained for, if memory allows", "Length"},
   {"ignore-eos", 0, kRun, &Options::ignore_eos, "", 0, 0, "off", "never draw an end-of-generation token", "Length"},
   {"stop", 0, kRun, &Options::stops, "STR", 0, 0, "none", "end the answer before this text (repeatable)", "Length"},
 

@@ -32,8 +32,9 @@ class Run {
       result_.finish = FinishReason::kLength;
       return std::move(result_);
     }
-    result_.ids.reserve(options_.n_predict > 0 ? static_cast<std::size_t>(options_.n_predict)
-                                               : std::size_t{1024});
+    // -n may be any number: no more tokens come than the context holds.
+    const auto cap = static_cast<std::size_t>(options_.n_predict > 0 ? options_.n_predict : 1024);
+    result_.ids.reserve(std::min(cap, static_cast<std::size_t>(source_.n_ctx())));
     sampler_.seed_window(prompt);
     const auto start = Clock::now();
     auto logits = source_.advance(prompt);

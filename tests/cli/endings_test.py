@@ -1,6 +1,7 @@
 """How a run ends: limits, stop strings, bad numbers, signals; and that it ends the same way twice."""
 
 import os
+import resource
 import signal
 import time
 
@@ -11,6 +12,11 @@ from rig import minfer, tiny
 ENDLESS = ("-c", 400000, "-n", -1, "--ignore-eos", "--raw")
 LETTERS = [argument for letter in range(ord("a"), ord("z") + 1)
            for argument in ("--logit-bias", f"{3 + letter}:1000")]
+
+
+def little_memory():
+    if not rig.SANITIZED:  # sanitizers reserve address space of their own
+        resource.setrlimit(resource.RLIMIT_AS, (2_000_000 << 10, 2_000_000 << 10))
 
 
 def run_json(*arguments, **options):
@@ -75,8 +81,15 @@ class Limits(rig.Test):
         self.assertIn("longer than the 1024 the model was trained for", done.err)
 
     def test_a_context_larger_than_memory(self):
-        self.refused(minfer(tiny(), "Hello", "-c", 2147483647, "-q"), 1, "2147483647",
-                     "--ctx-size")
+        for n_ctx in (1 << 30, 1 << 29):
+            done = minfer(tiny(), "Hello", "-c", n_ctx, "-q", preexec=little_memory)
+            self.refused(done, 1, str(n_ctx), "--ctx-size")
+
+    def test_any_number_of_tokens_may_be_asked_for(self):
+        for n in (2147483647, 1 << 30):
+            done = minfer(tiny(), "Hello", "-n", n, "-c", 64, "--ignore-eos", "--json", "-q",
+                          preexec=little_memory)
+            self.assertEqual(self.ok(done).json()["usage"]["total_tokens"], 64)
 
     def test_logits_and_bench_do_not_outgrow_theirs(self):
         self.refused(minfer("logits", tiny(), "--tokens", "3,4,5", "-c", 2), 2, "3 tokens", "2")
