@@ -10,6 +10,8 @@ namespace {
 
 /// Half of a second-level cache of 512 KiB, the smallest that counts.
 constexpr std::uint64_t kBlockBytes = 256 << 10;
+constexpr std::int64_t kManyRows = 16;
+constexpr std::int64_t kTilesOfManyRows = 4;
 
 class ProductPhase final : public Phase {
  public:
@@ -25,7 +27,7 @@ class ProductPhase final : public Phase {
     const RowBlocks blocks = row_blocks(live, x_.row_bytes);
     std::int64_t total_tiles = 0;
     for (const Product& p : products_) total_tiles += tiles(p);
-    const std::int64_t chunk = tiles_at_once(total_tiles, c.n_threads);
+    const std::int64_t chunk = tiles_at_once(total_tiles, c.n_threads, live);
     std::int64_t chunks = 0;
     for (const Product& p : products_) chunks += (tiles(p) + chunk - 1) / chunk;
     for (std::int64_t i = c.claim(); i < blocks.count * chunks; i = c.claim()) {
@@ -39,13 +41,18 @@ class ProductPhase final : public Phase {
     return (p.weight->n_rows + kTileRows - 1) / kTileRows;
   }
 
-  /// Enough parts that threads end together, and large enough that taking one costs nothing.
-  [[nodiscard]] std::int64_t tiles_at_once(std::int64_t total, int n_threads) const {
+  /// Enough parts that threads end together, and large enough that taking one costs nothing. Many
+  /// rows meet up to 4 tiles at a time.
+  [[nodiscard]] std::int64_t tiles_at_once(std::int64_t total, int n_threads,
+                                           std::int64_t live) const {
     constexpr std::int64_t kLeastBytes = 8 << 10;
     const std::int64_t tile_bytes = std::max<std::int64_t>(products_[0].weight->tile_stride, 1);
     const std::int64_t parts = std::int64_t{32} * n_threads;
-    return std::max({(total + parts - 1) / parts, (kLeastBytes + tile_bytes - 1) / tile_bytes,
-                     std::int64_t{1}});
+    const std::int64_t least =
+        std::max({(total + parts - 1) / parts, (kLeastBytes + tile_bytes - 1) / tile_bytes,
+                  std::int64_t{1}});
+    return live < kManyRows ? least
+                            : (least + kTilesOfManyRows - 1) / kTilesOfManyRows * kTilesOfManyRows;
   }
 
   /// Chunk number `item` of the products laid end to end, for rows [begin, end).

@@ -21,7 +21,7 @@ struct Vector512 {
   static constexpr int kTiles = 2;
   static constexpr int kPanelVectors = 2;
   /// Rows of x that meet a panel of 1 or 2 vectors: sums and accumulators fill 32 registers.
-  static constexpr int rows_at_once(int vectors) { return vectors == 2 ? 6 : 12; }
+  static constexpr int rows_at_once(int vectors) { return vectors == 2 ? 6 : 8; }
   static constexpr int kMostFusedRows = 4;
 
   /// 32 bytes of the tile at `from`, 32 of the next.
