@@ -51,7 +51,7 @@ const OptionRow kOptions[] = {
   {"decode", 0, kTokenize, &Options::decode, "", 0, 0, "off", "TEXT holds ids: print their text", "Tokenize"},
 
   {"tokens", 0, kLogits, &Options::tokens, "IDS", 0, 0, "none", "ids to run, separated by commas", "Logits"},
-  {"all", 0, kLogits | kInfo, &Options::all, "", 0, 0, "off", "logits: every position; info: every key", "Logits"},
+  {"all", 0, kLogits | kInfo, &Options::all, "", 0, 0, "off", "logits: every position; info: every key", "Output"},
   {"out", 0, kLogits, &Options::out, "FILE", 0, 0, "none", "write raw little-endian f32 [n][n_vocab]; - is stdout", "Logits"},
   {"top", 0, kLogits, &Options::top, "N", 1, 1000, "10", "how many of the largest to list", "Logits"},
 

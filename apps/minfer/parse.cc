@@ -69,7 +69,7 @@ Status set_number(const OptionRow& row, std::string_view source, std::string_vie
   constexpr bool kWhole = std::is_integral_v<T>;
   if (error != std::errc() || rest != end || !(static_cast<double>(value) >= row.low) ||
       !(static_cast<double>(value) <= row.high)) {
-    // The peer's -t is the temperature in other programs' hands.
+    // In some programs -t is the temperature.
     if (row.name == "threads" && text.find('.') != std::string_view::npos) {
       return bad_value(source, text, "it is the number of threads; temperature is --temp");
     }

@@ -8,22 +8,16 @@ namespace {
 
 struct CodeInfo {
   StatusCode code;
-  std::string_view name;
   int exit_status;
 };
 
 constexpr CodeInfo kCodes[] = {
-    {StatusCode::kOk, "ok", 0},
-    {StatusCode::kInvalidArgument, "invalid argument", 2},
-    {StatusCode::kNotFound, "not found", 1},
-    {StatusCode::kUnsupported, "unsupported", 1},
-    {StatusCode::kCorrupt, "corrupt", 1},
-    {StatusCode::kOutOfRange, "out of range", 1},
-    {StatusCode::kOutOfMemory, "out of memory", 1},
-    {StatusCode::kIo, "i/o error", 1},
-    {StatusCode::kNumeric, "numeric error", 1},
-    {StatusCode::kCancelled, "cancelled", 130},
-    {StatusCode::kInternal, "internal error", 1},
+    {StatusCode::kOk, 0},          {StatusCode::kInvalidArgument, 2},
+    {StatusCode::kNotFound, 1},    {StatusCode::kUnsupported, 1},
+    {StatusCode::kCorrupt, 1},     {StatusCode::kOutOfRange, 1},
+    {StatusCode::kOutOfMemory, 1}, {StatusCode::kIo, 1},
+    {StatusCode::kNumeric, 1},     {StatusCode::kCancelled, 130},
+    {StatusCode::kInternal, 1},
 };
 
 const CodeInfo& info(StatusCode code) { return kCodes[static_cast<int>(code)]; }
@@ -31,7 +25,6 @@ const CodeInfo& info(StatusCode code) { return kCodes[static_cast<int>(code)]; }
 }  // namespace
 
 int exit_status(StatusCode code) { return info(code).exit_status; }
-std::string_view status_code_name(StatusCode code) { return info(code).name; }
 
 Status::Status(StatusCode code, std::string message) {
   MINFER_CHECK(code != StatusCode::kOk);

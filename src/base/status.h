@@ -32,9 +32,6 @@ enum class StatusCode {
 /// usage, 130 cancelled).
 int exit_status(StatusCode code);
 
-/// The word for `code` in logs and tests: "ok", "invalid argument", ...
-std::string_view status_code_name(StatusCode code);
-
 /// Success, or a code and one line of text that says what, where and what to do.
 class [[nodiscard]] Status {
  public:

@@ -15,12 +15,6 @@ Result<std::unique_ptr<Engine>> Engine::create(std::unique_ptr<model::Model> mod
   return engine;
 }
 
-std::uint64_t Engine::extra_weight_bytes() const {
-  std::uint64_t bytes = 0;
-  for (const auto& weights : weights_) bytes += weights->extra_bytes();
-  return bytes;
-}
-
 Result<std::unique_ptr<plan::Forward>> Engine::new_forward(const SessionOptions& options) const {
   MINFER_ASSIGN_OR_RETURN(backend::KvGeometry geometry,
                           model_->kv_geometry(cpu(), options.kv_format, options.n_ctx));

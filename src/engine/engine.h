@@ -42,8 +42,6 @@ class Engine {
 
   [[nodiscard]] const model::Model& model() const { return *model_; }
   [[nodiscard]] backend::Backend& cpu() const { return *backends_.back(); }
-  /// Bytes the backends hold beside the mapped file.
-  [[nodiscard]] std::uint64_t extra_weight_bytes() const;
 
   /// A forward over its own graph cache and KV: two of them share nothing but the weights.
   Result<std::unique_ptr<plan::Forward>> new_forward(const SessionOptions& options) const;

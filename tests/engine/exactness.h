@@ -14,7 +14,7 @@ struct ExactnessCase {
   bool all_isas = true;
 };
 
-/// Runs every claim of engine.md section 4 that one process can show, and fails the test at the
+/// Runs every claim of docs/arithmetic.md that one process can show, and fails the test at the
 /// first bit that moves, naming the claim.
 void expect_exact(const ExactnessCase& test);
 

@@ -9,7 +9,8 @@
 
 namespace minfer::cpu {
 
-/// The least magnitude (as bits: 2^-100) that is not taken for zero: below, 127 / amax overflows.
+/// The least magnitude (as bits: 2^-100) that is not taken for zero: well above where 127 / amax
+/// overflows.
 inline constexpr std::uint32_t kLeastAmaxBits = (127u - 100u) << 23;
 inline constexpr std::uint32_t kInfinityBits = 0x7f800000u;
 
