@@ -89,6 +89,9 @@ void append_bytes(std::string& bytes, std::span<const float> row) {
 
 Result<int> logits_command(const Invocation& invocation, const EnvSwitches& env) {
   const Options& options = invocation.options;
+  if (invocation.was_given("out") && options.out != "-") {
+    MINFER_RETURN_IF_ERROR(check_output_file(options.out, options.model));
+  }
   if (options.tokens.empty()) {
     return invalid_argument(
         fmt::format("no tokens given. Example: minfer logits {} --tokens 1,2,3", options.model));
@@ -117,14 +120,13 @@ Result<int> logits_command(const Invocation& invocation, const EnvSwitches& env)
         top_list(row, static_cast<std::int64_t>(position), options.top, loaded.model().tokenizer());
     return ok_status();
   };
-  {
-    const StopTarget target(session);
-    if (options.all) {
-      MINFER_RETURN_IF_ERROR(session.advance_all(ids, consume));
-    } else {
-      MINFER_ASSIGN_OR_RETURN(const auto row, session.advance(ids));
-      MINFER_RETURN_IF_ERROR(consume(ids.size() - 1, row));
-    }
+  // Until the end: a signal waits for a file that is being written.
+  const StopTarget target(session);
+  if (options.all) {
+    MINFER_RETURN_IF_ERROR(session.advance_all(ids, consume));
+  } else {
+    MINFER_ASSIGN_OR_RETURN(const auto row, session.advance(ids));
+    MINFER_RETURN_IF_ERROR(consume(ids.size() - 1, row));
   }
   Output out;
   if (to_stdout) {
@@ -137,7 +139,7 @@ Result<int> logits_command(const Invocation& invocation, const EnvSwitches& env)
   }
   MINFER_RETURN_IF_ERROR(out.status());
   if (env.op_timing) print_note(op_timing_table(*loaded.engine, session));
-  return 0;
+  return received_signal() != 0 ? 128 + received_signal() : 0;
 }
 
 }  // namespace minfer::app

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <new>
 #include <string>
 #include <vector>
 
@@ -39,10 +40,7 @@ std::string usage_of(CommandBit command) {
   return {};
 }
 
-}  // namespace
-
-int main_entry(int argc, char** argv) {
-  install_signal_handlers();
+int run_program(int argc, char** argv) {
   const std::vector<std::string> arguments(argv + 1, argv + argc);
   const Result<Invocation> parsed = parse_command_line(arguments, process_surroundings());
   if (!parsed.ok()) return report(parsed.status());
@@ -61,6 +59,18 @@ int main_entry(int argc, char** argv) {
     return report(not_found(status.status().message() + hint));
   }
   return report(status.status());
+}
+
+}  // namespace
+
+int main_entry(int argc, char** argv) {
+  install_signal_handlers();
+  try {
+    return run_program(argc, argv);
+  } catch (const std::bad_alloc&) {
+    return report(out_of_memory(
+        "out of memory: free some, raise the limit (ulimit -v), or lower --ctx-size"));
+  }
 }
 
 }  // namespace minfer::app

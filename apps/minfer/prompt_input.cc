@@ -12,6 +12,9 @@
 namespace minfer::app {
 namespace {
 
+/// More than any context holds; an endless input is refused at this size.
+constexpr std::size_t kMaxInputBytes = std::size_t{1} << 28;
+
 Result<std::string> read_all(int fd, const std::string& name) {
   std::string text;
   char buffer[1 << 16];
@@ -20,6 +23,10 @@ Result<std::string> read_all(int fd, const std::string& name) {
     if (n == 0) return text;
     if (n > 0) {
       text.append(buffer, static_cast<std::size_t>(n));
+      if (text.size() > kMaxInputBytes) {
+        return invalid_argument(fmt::format("{} is longer than the {} MB that a prompt may have",
+                                            name, kMaxInputBytes >> 20));
+      }
     } else if (errno != EINTR) {
       return io_error(fmt::format("cannot read {}: {}", name, std::strerror(errno)));
     }

@@ -236,6 +236,12 @@ Result<engine::GenerateResult> generate(Job& job, const Options& options, const 
 
 Result<int> run_command(const Invocation& invocation, const EnvSwitches& env) {
   const Options& options = invocation.options;
+  for (const auto& [name, file] : {std::pair("dump-graph", options.dump_graph),
+                                   std::pair("dump-graph-json", options.dump_graph_json)}) {
+    if (invocation.was_given(name)) {
+      MINFER_RETURN_IF_ERROR(check_output_file(file, options.model));
+    }
+  }
   const auto start = Clock::now();
   MINFER_ASSIGN_OR_RETURN(Job job, prepare(invocation, env));
   engine::Session& session = *job.choice.session;

@@ -38,7 +38,8 @@ void install_signal_handlers() {
   sigemptyset(&action.sa_mask);
   sigaction(SIGINT, &action, nullptr);
   sigaction(SIGTERM, &action, nullptr);
-  std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGPIPE, SIG_IGN);  // a failed write says it
+  std::signal(SIGXFSZ, SIG_IGN);
 }
 
 void set_farewell(const char* text) { g_farewell.store(text); }

@@ -2,12 +2,16 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include "signals.h"
@@ -73,7 +77,17 @@ bool Output::write(std::string_view text) {
   return error == 0;
 }
 
-void print_error(std::string_view text) { print_note(fmt::format("minfer: {}\n", text)); }
+void print_error(std::string_view text) {
+  std::string line;
+  for (const char c : text) {
+    if (c == '\n') {
+      line += "\\n";  // of a path: an error is one line
+    } else {
+      line += c;
+    }
+  }
+  print_note(fmt::format("minfer: {}\n", line));
+}
 
 void print_note(std::string_view text) {
   // A failing stderr leaves nobody to tell.
@@ -110,15 +124,43 @@ void ProgressBar::update(double share) {
 }
 
 Status write_file_whole(const std::string& path, std::string_view bytes) {
-  const std::string temporary = path + ".part";
-  const int fd = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-  if (fd < 0) return io_error(fmt::format("cannot write {}: {}", path, std::strerror(errno)));
+  const auto failed = [&](int error) {
+    return io_error(fmt::format("cannot write {}: {}", path, std::strerror(error)));
+  };
+  struct stat info{};
+  const bool exists = ::stat(path.c_str(), &info) == 0;
+  if (exists && !S_ISREG(info.st_mode)) {
+    // A device or a pipe is written to, never replaced.
+    const int fd = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
+    if (fd < 0) return failed(errno);
+    int error = write_all(fd, bytes);
+    if (::close(fd) != 0 && error == 0) error = errno;
+    return error == 0 ? ok_status() : failed(error);
+  }
+  std::error_code unresolved;
+  std::string target = std::filesystem::canonical(path, unresolved).string();  // through links
+  if (unresolved) target = path;
+  std::string temporary = target + ".XXXXXX";
+  const int fd = ::mkstemp(temporary.data());
+  if (fd < 0) return failed(errno);
+  const mode_t mask = ::umask(0);
+  ::umask(mask);
   int error = write_all(fd, bytes);
+  if (::fchmod(fd, exists ? info.st_mode & 07777 : 0666 & ~mask) != 0 && error == 0) error = errno;
   if (::close(fd) != 0 && error == 0) error = errno;
-  if (error == 0 && ::rename(temporary.c_str(), path.c_str()) != 0) error = errno;
+  if (error == 0 && ::rename(temporary.c_str(), target.c_str()) != 0) error = errno;
   if (error == 0) return ok_status();
   ::unlink(temporary.c_str());
-  return io_error(fmt::format("cannot write {}: {}", path, std::strerror(error)));
+  return failed(error);
+}
+
+Status check_output_file(const std::string& path, const std::string& model) {
+  if (path.empty()) return invalid_argument("the name of the file to write is empty");
+  std::error_code ignored;
+  if (std::filesystem::equivalent(path, model, ignored)) {
+    return invalid_argument(fmt::format("{} is the model: it is not overwritten", path));
+  }
+  return ok_status();
 }
 
 }  // namespace minfer::app

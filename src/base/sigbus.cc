@@ -24,6 +24,7 @@ constexpr const char* kClaimed = "";
 
 std::array<Slot, 1024> slots;
 struct sigaction previous;
+std::atomic_flag speaking;
 
 void write_all(const char* text) {
   std::size_t left = std::strlen(text);
@@ -43,6 +44,11 @@ void on_sigbus(int signal, siginfo_t* info, void* context) {
     if (!is_fault) break;
     if (address >= slot.end.load(std::memory_order_acquire)) continue;
     if (address < slot.begin.load(std::memory_order_relaxed)) continue;
+    // Threads that read the same file may all fault at once: one speaks, the others wait for the
+    // end.
+    if (speaking.test_and_set()) {
+      for (;;) pause();
+    }
     write_all("minfer: ");
     write_all(slot.path.load(std::memory_order_relaxed));
     write_all(": the file changed or shrank while it was being read\n");

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <climits>
 #include <optional>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -121,8 +122,13 @@ ThreadPool::ThreadPool(int n_threads) : state_(std::make_unique<State>()) {
   MINFER_CHECK(n_threads >= 1);
   state_->n_threads = n_threads;
   if (n_threads > usable_processors()) state_->spin = kSpinOversubscribed;
-  for (int thread = 1; thread < n_threads; ++thread) {
-    state_->workers.emplace_back([state = state_.get(), thread] { state->work(thread); });
+  try {
+    for (int thread = 1; thread < n_threads; ++thread) {
+      state_->workers.emplace_back([state = state_.get(), thread] { state->work(thread); });
+    }
+  } catch (const std::system_error&) {
+    // The system gives no more threads (ulimit -u, ulimit -v): those that started do the work.
+    state_->n_threads = 1 + static_cast<int>(state_->workers.size());
   }
 }
 

@@ -40,7 +40,7 @@ class FunctionRef<R(Args...)> {
 
 class ThreadPool {
  public:
-  /// A pool of `n_threads` in all (>= 1); starts n_threads - 1.
+  /// A pool of `n_threads` in all (>= 1); starts n_threads - 1, or as many as the system allows.
   explicit ThreadPool(int n_threads);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;

@@ -1,6 +1,7 @@
 #include "plan/graph_dump.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <cstdio>
 #include <filesystem>
@@ -22,7 +23,7 @@ struct CloseFile {
 
 Status GraphDump::write_file(const std::string& name, std::span<const std::byte> bytes) const {
   const std::string path = dir_ + "/" + name;
-  const std::string partial = path + ".partial";
+  const std::string partial = fmt::format("{}.{}.partial", path, ::getpid());
   std::unique_ptr<std::FILE, CloseFile> file(std::fopen(partial.c_str(), "wb"));
   const bool written = file != nullptr &&
                        std::fwrite(bytes.data(), 1, bytes.size(), file.get()) == bytes.size() &&

@@ -2,7 +2,11 @@
 
 import os
 import resource
+import shutil
 import signal
+import stat
+import subprocess
+import tempfile
 import time
 import unittest
 
@@ -361,6 +365,55 @@ class Terminal(rig.Test):
         shown, done = rig.on_terminal(tiny())
         self.assertEqual(done.code, 2)
         self.assertIn("no prompt given", shown)
+
+
+class OutputFiles(rig.Test):
+    def setUp(self):
+        super().setUp()
+        self.folder = tempfile.mkdtemp()
+        self.addCleanup(shutil.rmtree, self.folder)
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def logits(self, out):
+        return minfer("logits", tiny(), "--tokens", "3,4", "-q", "--out", out)
+
+    def test_a_link_is_followed_and_the_mode_kept(self):
+        with open(self.path("real"), "wb") as file:
+            file.write(b"old")
+        os.chmod(self.path("real"), 0o600)
+        os.symlink("real", self.path("link"))
+        self.ok(self.logits(self.path("link")))
+        self.assertTrue(os.path.islink(self.path("link")))
+        info = os.stat(self.path("real"))
+        self.assertEqual((info.st_mode & 0o777, info.st_size % 4), (0o600, 0))
+        self.assertGreater(info.st_size, 3)
+        self.assertEqual(sorted(os.listdir(self.folder)), ["link", "real"])
+
+    def test_a_pipe_is_written_to_and_stays_one(self):
+        os.mkfifo(self.path("pipe"))
+        reader = subprocess.Popen(["cat", self.path("pipe")], stdout=subprocess.PIPE)
+        self.ok(self.logits(self.path("pipe")))
+        self.assertGreater(len(reader.communicate()[0]), 3)
+        self.assertTrue(stat.S_ISFIFO(os.stat(self.path("pipe")).st_mode))
+
+    def test_the_model_is_not_overwritten(self):
+        self.refused(self.logits(tiny()), 2, "is the model")
+        self.refused(self.logits(""), 2, "empty")
+
+    def test_a_folder_that_is_not_there(self):
+        self.refused(self.logits(self.path("no/where")), 1, "No such file")
+
+
+class Resources(rig.Test):
+    def test_an_endless_prompt_is_refused(self):
+        self.refused(minfer(tiny(), "-f", "/dev/zero", "-q"), 2, "256 MB")
+
+    def test_threads_that_do_not_start_are_done_without(self):
+        done = minfer(tiny(), "Hello", "-t", 900, "-n", 2, "-q", preexec=little_memory)
+        self.assertIn(done.code, (0, 1), done.err)  # 1: out of memory, said in a line
+        self.assertLessEqual(len(done.err.splitlines()), 1)
 
 
 if __name__ == "__main__":
