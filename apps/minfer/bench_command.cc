@@ -223,6 +223,7 @@ Result<int> bench_command(const Invocation& invocation, const EnvSwitches& env) 
   }
   MINFER_ASSIGN_OR_RETURN(Loaded loaded, load(invocation, env));
   MINFER_ASSIGN_OR_RETURN(SessionChoice choice, open_session(loaded, sized, env, 0, 0));
+  const StopTarget target(*choice.session);
   print_header(loaded, choice, options);
 
   Report report{loaded, std::string(loaded.model().display_name()), {}};
@@ -234,10 +235,7 @@ Result<int> bench_command(const Invocation& invocation, const EnvSwitches& env) 
     report.tests.push_back({fmt::format("tg{}", options.bench_gen), 0, options.bench_gen, {}});
   }
   Bench bench(*choice.session, loaded.model().hparams().n_vocab);
-  {
-    const StopTarget target(*choice.session);
-    for (Test& test : report.tests) MINFER_RETURN_IF_ERROR(bench.run(test, options.repetitions));
-  }
+  for (Test& test : report.tests) MINFER_RETURN_IF_ERROR(bench.run(test, options.repetitions));
   Output out;
   out.write(options.output_format == "json"  ? as_json(report)
             : options.output_format == "csv" ? as_csv(report)

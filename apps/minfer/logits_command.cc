@@ -109,6 +109,8 @@ Result<int> logits_command(const Invocation& invocation, const EnvSwitches& env)
   MINFER_ASSIGN_OR_RETURN(SessionChoice choice, open_session(loaded, sized, env, 0, 0));
   engine::Session& session = *choice.session;
   const bool to_stdout = options.out == "-";
+  // Until the end: a signal waits for a file that is being written.
+  const StopTarget target(session);
   print_header(loaded, choice, options);
 
   std::string bytes;
@@ -120,8 +122,6 @@ Result<int> logits_command(const Invocation& invocation, const EnvSwitches& env)
         top_list(row, static_cast<std::int64_t>(position), options.top, loaded.model().tokenizer());
     return ok_status();
   };
-  // Until the end: a signal waits for a file that is being written.
-  const StopTarget target(session);
   if (options.all) {
     MINFER_RETURN_IF_ERROR(session.advance_all(ids, consume));
   } else {

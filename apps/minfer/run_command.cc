@@ -226,9 +226,10 @@ Result<engine::GenerateResult> generate(Job& job, const Options& options, const 
   if (!options.json) {
     settings.on_text = [&out](std::string_view piece) { return out.write(piece); };
   }
+  // Whoever has seen the header gets a summary too.
+  const StopTarget target(*job.choice.session);
   print_header(job.loaded, job.choice, options);
   TokenizerBytes bytes(tokenizer);
-  const StopTarget target(*job.choice.session);
   return engine::generate(*job.choice.session, sampler, bytes, job.prompt.ids, settings);
 }
 

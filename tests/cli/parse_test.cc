@@ -2,6 +2,7 @@
 #include "parse.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cstdio>
 #include <fstream>
@@ -27,7 +28,8 @@ std::string error_of(std::vector<std::string> arguments, Surroundings surroundin
 /// A configuration file that goes when the test ends.
 class ConfigFile {
  public:
-  explicit ConfigFile(const std::string& text) : path_(testing::TempDir() + "minfer_config.toml") {
+  explicit ConfigFile(const std::string& text)
+      : path_(testing::TempDir() + std::to_string(getpid()) + "minfer_config.toml") {
     std::ofstream(path_) << text;
   }
   ~ConfigFile() { std::remove(path_.c_str()); }

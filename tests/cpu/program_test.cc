@@ -1,6 +1,7 @@
 // Programs: threads, sharing out, cancelling, stale rows, times; and proof that the comparisons of
 // these tests see a kernel whose result depends on the order of the work.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -205,7 +206,7 @@ TEST(CpuProgram, a_repacked_matrix_is_resident_once) {
   constexpr std::int64_t kRows = 4096;
   constexpr std::int64_t kColumns = 1024;
   const auto size = row_size_bytes(DType::kQ4_0, kRows * kColumns);
-  const std::string path = testing::TempDir() + "minfer_cpu_resident";
+  const std::string path = testing::TempDir() + std::to_string(getpid()) + "minfer_cpu_resident";
   std::ofstream(path, std::ios::binary) << std::string(size, '\x11');
   auto file = MappedFile::open(path).value();
   const backend::WeightSource source{.view = {file.bytes().data(), DType::kQ4_0, {kRows, kColumns}},

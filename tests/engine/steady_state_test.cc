@@ -1,5 +1,6 @@
 // A steady decode step and its draw: no allocation, one graph, one forward a token.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <cstdio>
@@ -54,7 +55,8 @@ std::unique_ptr<engine::Session> open_session(const engine::Engine& engine) {
 class SteadyState : public testing::TestWithParam<TinyModelSpec> {
  protected:
   void SetUp() override {
-    path_ = testing::TempDir() + "minfer_steady_" + tiny_model_name(GetParam()) + ".gguf";
+    path_ = testing::TempDir() + std::to_string(getpid()) + "minfer_steady_" +
+            tiny_model_name(GetParam()) + ".gguf";
     ASSERT_TRUE(write_tiny_model(GetParam(), path_).ok());
     rig_ = Rig::load(path_);
     ASSERT_NE(rig_, nullptr);

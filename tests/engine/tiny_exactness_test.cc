@@ -1,5 +1,6 @@
 // The exactness contract on a generated model of every architecture and type.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -15,7 +16,8 @@ namespace {
 class TinyFile {
  public:
   explicit TinyFile(const TinyModelSpec& spec)
-      : path_(testing::TempDir() + "minfer_exact_" + tiny_model_name(spec) + ".gguf") {
+      : path_(testing::TempDir() + std::to_string(getpid()) + "minfer_exact_" +
+              tiny_model_name(spec) + ".gguf") {
     const Status status = write_tiny_model(spec, path_);
     EXPECT_TRUE(status.ok()) << status.message();
   }
