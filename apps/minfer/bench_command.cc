@@ -1,13 +1,12 @@
 // minfer bench MODEL: speed of prefill and decode, the forward alone: random ids, no sampling.
 #include <fmt/format.h>
 
-#include <chrono>
-#include <cmath>
-#include <numeric>
-#include <random>
+#include <algorithm>
+#include <optional>
 
-#include "base/json_writer.h"
-#include "base/printable.h"
+#include "bench_cost.h"
+#include "bench_report.h"
+#include "bench_sequences.h"
 #include "commands.h"
 #include "load.h"
 #include "signals.h"
@@ -16,232 +15,152 @@
 namespace minfer::app {
 namespace {
 
-using Clock = std::chrono::steady_clock;
+std::int32_t largest(const NumberList& list) { return *std::ranges::max_element(list.items); }
 
-/// One row of the table.
-struct Test {
-  std::string name;  // "pp512", "tg128"
-  std::int32_t n_prompt = 0;
-  std::int32_t n_gen = 0;
-  std::vector<double> samples;  // tokens a second
+/// Positions that the longest test fills.
+std::int32_t positions_needed(const Options& options) {
+  const std::int32_t n_gen = largest(options.bench_gen);
+  return largest(options.bench_depth) +
+         std::max(largest(options.bench_prompt), n_gen > 0 ? n_gen + 1 : 0);
+}
 
-  [[nodiscard]] double mean() const {
-    return std::accumulate(samples.begin(), samples.end(), 0.0) /
-           static_cast<double>(samples.size());
-  }
-  [[nodiscard]] double deviation() const {
-    if (samples.size() < 2) return 0.0;
-    double sum = 0;
-    for (const double x : samples) sum += (x - mean()) * (x - mean());
-    return std::sqrt(sum / static_cast<double>(samples.size() - 1));
-  }
-};
-
-class Bench {
+/// One set of weights and threads, one type of KV.
+class BenchRun {
  public:
-  Bench(engine::Session& session, std::int64_t n_vocab) : session_(session), n_vocab_(n_vocab) {}
-
-  /// Tokens a second of one prefill of `n` tokens, from an empty sequence.
-  Result<double> prefill(std::int32_t n) {
-    MINFER_RETURN_IF_ERROR(session_.truncate(0));
-    const std::vector<engine::TokenId> ids = random_ids(n);
-    const auto start = Clock::now();
-    MINFER_RETURN_IF_ERROR(session_.advance(ids).status());
-    return n / seconds_since(start);
+  BenchRun(const Loaded& loaded, plan::Forward& forward, const Options& options)
+      : loaded_(loaded),
+        options_(options),
+        cost_(loaded.model(), loaded.engine->cpu(), forward.kv().geometry()),
+        sequences_(forward, options.batch_size) {
+    const model::Model& model = loaded.model();
+    settings_.model = std::string(model.display_name());
+    settings_.size_bytes = model.weight_bytes();
+    settings_.n_params = model.n_params();
+    settings_.isa = cpu::isa_name(loaded.isa);
+    settings_.kv_type = backend::kv_format_name(forward.kv().geometry().format);
+    settings_.n_threads = loaded.threads.n_threads;
   }
 
-  /// Tokens a second of `n` single-token forwards.
-  Result<double> decode(std::int32_t n) {
-    MINFER_RETURN_IF_ERROR(session_.truncate(0));
-    const std::vector<engine::TokenId> ids = random_ids(n + 1);
-    MINFER_RETURN_IF_ERROR(session_.advance({ids.data(), 1}).status());
-    const auto start = Clock::now();
-    for (std::int32_t i = 1; i <= n; ++i) {
-      MINFER_RETURN_IF_ERROR(session_.advance({&ids[static_cast<std::size_t>(i)], 1}).status());
-    }
-    return n / seconds_since(start);
-  }
-
-  Status run(Test& test, std::int32_t repetitions) {
-    for (std::int32_t i = -1; i < repetitions; ++i) {
-      MINFER_ASSIGN_OR_RETURN(const double rate,
-                              test.n_prompt > 0 ? prefill(test.n_prompt) : decode(test.n_gen));
-      if (i >= 0) test.samples.push_back(rate);  // the first warms up and is not counted
+  Status run(std::vector<BenchRow>& rows) {
+    for (const std::int32_t depth : options_.bench_depth.items) {
+      for (const std::int32_t n : options_.bench_prompt.items) {
+        if (n == 0) continue;
+        BenchRow row = settings_;
+        row.n_prompt = n;
+        row.depth = depth;
+        MINFER_RETURN_IF_ERROR(measure(row));
+        rows.push_back(std::move(row));
+      }
+      for (const std::int32_t n_seq : options_.bench_parallel.items) {
+        for (const std::int32_t n : options_.bench_gen.items) {
+          if (n == 0) continue;
+          BenchRow row = settings_;
+          row.n_gen = n;
+          row.depth = depth;
+          row.n_seq = n_seq;
+          MINFER_RETURN_IF_ERROR(measure(row));
+          rows.push_back(std::move(row));
+        }
+      }
     }
     return ok_status();
   }
 
  private:
-  static double seconds_since(Clock::time_point start) {
-    return std::chrono::duration<double>(Clock::now() - start).count();
+  Status measure(BenchRow& row) {
+    const bool prefill = row.n_prompt > 0;
+    const double n_tokens = prefill ? row.n_prompt : row.n_gen * row.n_seq;
+    for (std::int32_t i = -1; i < options_.repetitions; ++i) {
+      MINFER_ASSIGN_OR_RETURN(const double seconds,
+                              prefill ? sequences_.prefill(row.n_prompt, row.depth)
+                                      : sequences_.decode(row.n_gen, row.depth, row.n_seq));
+      if (i >= 0) row.samples.push_back(n_tokens / seconds);  // the first warms up
+    }
+    const Cost cost = prefill ? prefill_cost(row) : decode_cost(row);
+    row.bytes_per_token = cost.bytes / n_tokens;
+    row.flops_per_token = cost.flops / n_tokens;
+    return ok_status();
   }
 
-  std::vector<engine::TokenId> random_ids(std::int32_t n) {
-    std::uniform_int_distribution<engine::TokenId> id(0,
-                                                      static_cast<engine::TokenId>(n_vocab_ - 1));
-    std::vector<engine::TokenId> ids(static_cast<std::size_t>(n));
-    for (engine::TokenId& each : ids) each = id(rng_);
-    return ids;
+  [[nodiscard]] Cost prefill_cost(const BenchRow& row) const {
+    Cost cost;
+    for (std::int32_t done = 0; done < row.n_prompt;) {
+      const std::int32_t chunk = std::min(row.n_prompt - done, options_.batch_size);
+      const std::int32_t first = row.depth + done;
+      done += chunk;
+      cost += cost_.forward(1, chunk, first, done == row.n_prompt ? 1 : 0);
+    }
+    return cost;
   }
 
-  engine::Session& session_;
-  std::int64_t n_vocab_;
-  std::mt19937 rng_{42};
+  [[nodiscard]] Cost decode_cost(const BenchRow& row) const {
+    Cost cost;
+    for (std::int32_t i = 1; i <= row.n_gen; ++i) {
+      cost += cost_.forward(row.n_seq, 1, row.depth + i, row.n_seq);
+    }
+    return cost;
+  }
+
+  const Loaded& loaded_;
+  const Options& options_;
+  CostModel cost_;
+  BenchSequences sequences_;
+  BenchRow settings_;
 };
 
-/// Bytes of weights that one decoded token reads: all but the embedding table, whose one row is
-/// read; a table that is also the output matrix is read whole.
-std::uint64_t bytes_per_token(const model::Model& model) {
-  std::uint64_t bytes = 0;
-  for (const backend::WeightSource& weight : model.weights()) {
-    if (weight.uses == backend::kUseRowLookup) continue;
-    bytes +=
-        row_size_bytes(weight.view.dtype, static_cast<std::uint64_t>(weight.view.shape.elements()));
+Status check_sizes(const Options& options) {
+  if (largest(options.bench_prompt) == 0 && largest(options.bench_gen) == 0) {
+    return invalid_argument("nothing to measure: --n-prompt and --n-gen are both 0");
   }
-  return bytes;
+  const std::int32_t needed = positions_needed(options);
+  if (options.ctx_size > 0 && options.ctx_size < needed) {
+    return invalid_argument(
+        fmt::format("the tests need a context of {}: raise --ctx-size", needed));
+  }
+  return ok_status();
 }
 
-std::uint64_t flops_per_token(const model::Model& model) {
-  std::uint64_t flops = 0;
-  for (const backend::WeightSource& weight : model.weights()) {
-    if ((weight.uses & backend::kUseMatMul) == 0) continue;
-    flops += 2 * static_cast<std::uint64_t>(weight.view.shape.elements());
+/// All tests with one number of threads; the header is printed once.
+Status bench_threads(const Invocation& invocation, const EnvSwitches& env,
+                     std::vector<BenchRow>& rows) {
+  MINFER_ASSIGN_OR_RETURN(const Loaded loaded, load(invocation, env));
+  const ChoiceList& kv_types = invocation.options.bench_kv_types;
+  for (const std::string& kv_type : kv_types.items) {
+    Invocation one = invocation;
+    one.options.kv_type = kv_type;
+    MINFER_ASSIGN_OR_RETURN(SessionPlan plan, plan_session(loaded, one, env, 0, 0));
+    if (&kv_type == &kv_types.items.front()) print_header(loaded, plan, one.options);
+    plan.options.max_sequences = largest(one.options.bench_parallel);
+    plan.options.batch_size = std::max(plan.options.batch_size, plan.options.max_sequences);
+    auto forward = loaded.engine->new_forward(plan.options);
+    if (forward.status().code() == StatusCode::kOutOfMemory) {
+      return forward.status().with_context(fmt::format("no room for {} sequences of {} positions",
+                                                       plan.options.max_sequences,
+                                                       plan.options.n_ctx));
+    }
+    MINFER_RETURN_IF_ERROR(forward.status());
+    const StopTarget target(**forward);
+    BenchRun run(loaded, **forward, one.options);
+    MINFER_RETURN_IF_ERROR(run.run(rows));
+    if (env.op_timing) print_note(op_timing_table(*loaded.engine, **forward));
   }
-  return flops;
-}
-
-struct Report {
-  const Loaded& loaded;
-  std::string model_name;
-  std::vector<Test> tests;
-
-  [[nodiscard]] double gbps(const Test& test) const {
-    // A prefill reads the weights once a batch: only decode is bound by them.
-    if (test.n_gen == 0) return 0.0;
-    return test.mean() * static_cast<double>(bytes_per_token(loaded.model())) / 1e9;
-  }
-  [[nodiscard]] double gflops(const Test& test) const {
-    return test.mean() * static_cast<double>(flops_per_token(loaded.model())) / 1e9;
-  }
-};
-
-/// `text` for a cell of a Markdown table: no bar splits it, no control character reaches a
-/// terminal.
-std::string markdown_cell(std::string_view text) {
-  std::string cell;
-  for (const char c : printable(text)) {
-    if (c == '|') cell += '\\';
-    cell += c;
-  }
-  return cell;
-}
-
-/// `text` as a quoted field of RFC 4180.
-std::string csv_field(std::string_view text) {
-  std::string field = "\"";
-  for (const char c : text) {
-    if (c == '"') field += '"';
-    field += c;
-  }
-  return field + "\"";
-}
-
-std::string as_markdown(const Report& report) {
-  std::string text =
-      "| model | size | params | isa | threads | test | tok/s | GB/s | GFLOP/s |\n"
-      "|---|---:|---:|---|---:|---|---:|---:|---:|\n";
-  const model::Model& model = report.loaded.model();
-  for (const Test& test : report.tests) {
-    text += fmt::format(
-        "| {} | {} | {:.1f} M | {} | {} | {} | {:.2f} ± {:.2f} | {} | {:.1f} |\n",
-        markdown_cell(report.model_name), megabytes(model.weight_bytes()),
-        static_cast<double>(model.n_params()) / 1e6, cpu::isa_name(report.loaded.isa),
-        report.loaded.threads.n_threads, test.name, test.mean(), test.deviation(),
-        test.n_gen > 0 ? fmt::format("{:.1f}", report.gbps(test)) : "", report.gflops(test));
-  }
-  return text;
-}
-
-std::string as_csv(const Report& report) {
-  std::string text =
-      "model,size,params,backend,isa,threads,test,n_prompt,n_gen,depth,n_seq,ts_mean,ts_stddev,"
-      "gbps,gflops\n";
-  const model::Model& model = report.loaded.model();
-  for (const Test& test : report.tests) {
-    text += fmt::format("{},{},{},cpu,{},{},{},{},{},0,1,{:.3f},{:.3f},{:.3f},{:.3f}\n",
-                        csv_field(report.model_name), model.weight_bytes(), model.n_params(),
-                        cpu::isa_name(report.loaded.isa), report.loaded.threads.n_threads,
-                        test.name, test.n_prompt, test.n_gen, test.mean(), test.deviation(),
-                        report.gbps(test), report.gflops(test));
-  }
-  return text;
-}
-
-std::string as_json(const Report& report) {
-  JsonWriter json;
-  const model::Model& model = report.loaded.model();
-  json.begin_array();
-  for (const Test& test : report.tests) {
-    json.begin_object();
-    json.key("model").string(report.model_name);
-    json.key("size").unsigned_integer(model.weight_bytes());
-    json.key("params").unsigned_integer(model.n_params());
-    json.key("backend").string("cpu");
-    json.key("isa").string(cpu::isa_name(report.loaded.isa));
-    json.key("threads").integer(report.loaded.threads.n_threads);
-    json.key("test").string(test.name);
-    json.key("n_prompt").integer(test.n_prompt);
-    json.key("n_gen").integer(test.n_gen);
-    json.key("depth").integer(0);
-    json.key("n_seq").integer(1);
-    json.key("ts_mean").number(test.mean());
-    json.key("ts_stddev").number(test.deviation());
-    json.key("samples_ts").begin_array();
-    for (const double x : test.samples) json.number(x);
-    json.end_array();
-    json.key("gbps").number(report.gbps(test));
-    json.key("gflops").number(report.gflops(test));
-    json.end_object();
-  }
-  json.end_array();
-  return json.text() + "\n";
+  return ok_status();
 }
 
 }  // namespace
 
 Result<int> bench_command(const Invocation& invocation, const EnvSwitches& env) {
-  const Options& options = invocation.options;
-  if (options.bench_prompt == 0 && options.bench_gen == 0) {
-    return invalid_argument("nothing to measure: --n-prompt and --n-gen are both 0");
-  }
+  MINFER_RETURN_IF_ERROR(check_sizes(invocation.options));
   Invocation sized = invocation;
-  const std::int32_t needed = std::max(options.bench_prompt, options.bench_gen + 1);
-  if (sized.options.ctx_size == 0) sized.options.ctx_size = needed;
-  if (sized.options.ctx_size < needed) {
-    return invalid_argument(
-        fmt::format("the tests need a context of {}: raise --ctx-size", needed));
+  if (sized.options.ctx_size == 0) sized.options.ctx_size = positions_needed(sized.options);
+  std::vector<BenchRow> rows;
+  for (const std::int32_t n_threads : invocation.options.bench_threads.items) {
+    sized.options.threads = n_threads;
+    MINFER_RETURN_IF_ERROR(bench_threads(sized, env, rows));
   }
-  MINFER_ASSIGN_OR_RETURN(Loaded loaded, load(invocation, env));
-  MINFER_ASSIGN_OR_RETURN(SessionChoice choice, open_session(loaded, sized, env, 0, 0));
-  const StopTarget target(*choice.session);
-  print_header(loaded, choice, options);
-
-  Report report{loaded, std::string(loaded.model().display_name()), {}};
-  if (options.bench_prompt > 0) {
-    report.tests.push_back(
-        {fmt::format("pp{}", options.bench_prompt), options.bench_prompt, 0, {}});
-  }
-  if (options.bench_gen > 0) {
-    report.tests.push_back({fmt::format("tg{}", options.bench_gen), 0, options.bench_gen, {}});
-  }
-  Bench bench(*choice.session, loaded.model().hparams().n_vocab);
-  for (Test& test : report.tests) MINFER_RETURN_IF_ERROR(bench.run(test, options.repetitions));
   Output out;
-  out.write(options.output_format == "json"  ? as_json(report)
-            : options.output_format == "csv" ? as_csv(report)
-                                             : as_markdown(report));
+  out.write(bench_table(rows, invocation.options.output_format));
   MINFER_RETURN_IF_ERROR(out.status());
-  if (env.op_timing) print_note(op_timing_table(*loaded.engine, *choice.session));
   return 0;
 }
 

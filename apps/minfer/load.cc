@@ -19,7 +19,7 @@ double now_seconds() {
 
 /// "SmolLM2 135M | llama Q4_1, 98.4 MB | context 8192 (trained) | 2 threads (physical cores) |
 /// avx2"
-std::string header_line(const Loaded& loaded, const SessionChoice& session) {
+std::string header_line(const Loaded& loaded, const SessionPlan& session) {
   const model::Model& model = loaded.model();
   return fmt::format("{} | {} {}, {} | context {} ({}) | {} thread{} ({}) | {}\n",
                      printable(model.display_name()), model.arch_name(), model.type_name(),
@@ -68,9 +68,9 @@ Result<Loaded> load(const Invocation& invocation, const EnvSwitches& env) {
   return loaded;
 }
 
-Result<SessionChoice> open_session(const Loaded& loaded, const Invocation& invocation,
-                                   const EnvSwitches& env, std::int32_t n_prompt,
-                                   std::int32_t n_predict) {
+Result<SessionPlan> plan_session(const Loaded& loaded, const Invocation& invocation,
+                                 const EnvSwitches& env, std::int32_t n_prompt,
+                                 std::int32_t n_predict) {
   const Options& options = invocation.options;
   MINFER_ASSIGN_OR_RETURN(const backend::KvFormat format,
                           backend::kv_format_from_name(options.kv_type));
@@ -85,38 +85,46 @@ Result<SessionChoice> open_session(const Loaded& loaded, const Invocation& invoc
   request.n_predict = n_predict;
   MINFER_ASSIGN_OR_RETURN(const engine::ContextChoice context, engine::choose_context(request));
 
-  engine::SessionOptions session_options;
-  session_options.n_ctx = context.n_ctx;
-  session_options.batch_size = options.batch_size;
-  session_options.kv_format = format;
-  session_options.fuse_qkv = !env.no_fuse_qkv;
-  session_options.fuse_ffn = !env.no_fuse_ffn;
-  session_options.trace_graph = env.graph_trace;
-  session_options.trace_rebuilds = env.rebuild_trace;
-  session_options.dump_dir = env.graph_dump;
+  SessionPlan plan;
+  plan.options.n_ctx = context.n_ctx;
+  plan.options.batch_size = options.batch_size;
+  plan.options.kv_format = format;
+  plan.options.fuse_qkv = !env.no_fuse_qkv;
+  plan.options.fuse_ffn = !env.no_fuse_ffn;
+  plan.options.trace_graph = env.graph_trace;
+  plan.options.trace_rebuilds = env.rebuild_trace;
+  plan.options.dump_dir = env.graph_dump;
+  plan.n_ctx = context.n_ctx;
+  plan.n_ctx_reason = context.reason;
+  if (const text::Tokenizer* tokenizer = model.tokenizer(); tokenizer != nullptr) {
+    plan.warnings.assign(tokenizer->warnings().begin(), tokenizer->warnings().end());
+  }
+  if (!context.note.empty()) plan.warnings.push_back(context.note);
+  return plan;
+}
+
+Result<SessionChoice> open_session(const Loaded& loaded, const Invocation& invocation,
+                                   const EnvSwitches& env, std::int32_t n_prompt,
+                                   std::int32_t n_predict) {
   SessionChoice choice;
-  auto session = engine::Session::create(*loaded.engine, session_options);
+  MINFER_ASSIGN_OR_RETURN(static_cast<SessionPlan&>(choice),
+                          plan_session(loaded, invocation, env, n_prompt, n_predict));
+  auto session = engine::Session::create(*loaded.engine, choice.options);
   if (!session.ok()) {
     return session.status().with_context(
-        fmt::format("no room for a context of {} (try a smaller --ctx-size)", context.n_ctx));
+        fmt::format("no room for a context of {} (try a smaller --ctx-size)", choice.n_ctx));
   }
   choice.session = std::move(*session);
-  choice.n_ctx = context.n_ctx;
-  choice.n_ctx_reason = context.reason;
-  if (const text::Tokenizer* tokenizer = model.tokenizer(); tokenizer != nullptr) {
-    choice.warnings.assign(tokenizer->warnings().begin(), tokenizer->warnings().end());
-  }
-  if (!context.note.empty()) choice.warnings.push_back(context.note);
   return choice;
 }
 
-void print_header(const Loaded& loaded, const SessionChoice& session, const Options& options) {
+void print_header(const Loaded& loaded, const SessionPlan& session, const Options& options) {
   if (options.quiet) return;
   print_note(header_line(loaded, session));
   for (const std::string& warning : session.warnings) print_error(warning);
 }
 
-std::string op_timing_table(engine::Engine& engine, engine::Session& session) {
+std::string op_timing_table(const engine::Engine& engine, plan::Forward& forward) {
   std::string text = fmt::format("{:<28} {:>9} {:>10} {:>7} {:>9} {:>9}\n", "op", "calls", "ms",
                                  "share", "GB/s", "GFLOP/s");
   const std::vector<backend::OpTiming> timings = engine.cpu().take_op_timings();
@@ -130,7 +138,7 @@ std::string op_timing_table(engine::Engine& engine, engine::Session& session) {
                         static_cast<double>(timing.flops) / seconds / 1e9);
   }
   const std::int32_t n_layer = engine.model().hparams().n_layer;
-  if (auto decode = session.forward().compiled(1, 1); decode.ok()) {
+  if (auto decode = forward.compiled(1, 1); decode.ok()) {
     std::int32_t barriers = 0;
     for (const plan::Split& split : (*decode)->splits) barriers += split.program->barriers();
     text += fmt::format("barriers a decode step: {} ({:.1f} a layer)\n", barriers,

@@ -26,23 +26,33 @@ struct Loaded {
 /// Opens the model and hands its weights to the CPU, with a progress bar on a terminal.
 Result<Loaded> load(const Invocation& invocation, const EnvSwitches& env);
 
-struct SessionChoice {
-  std::unique_ptr<engine::Session> session;
+struct SessionPlan {
+  engine::SessionOptions options;
   std::int32_t n_ctx = 0;
   std::string n_ctx_reason;
   std::vector<std::string> warnings;  // lines for the user: of the tokenizer and of the context
 };
 
-/// A session with the context of engine/context_size.h. `n_prompt`, `n_predict`: see there.
+/// What a session will be, with the context of engine/context_size.h. `n_prompt`, `n_predict`: see
+/// there.
+Result<SessionPlan> plan_session(const Loaded& loaded, const Invocation& invocation,
+                                 const EnvSwitches& env, std::int32_t n_prompt,
+                                 std::int32_t n_predict);
+
+struct SessionChoice : SessionPlan {
+  std::unique_ptr<engine::Session> session;
+};
+
+/// plan_session(), opened.
 Result<SessionChoice> open_session(const Loaded& loaded, const Invocation& invocation,
                                    const EnvSwitches& env, std::int32_t n_prompt,
                                    std::int32_t n_predict);
 
 /// Unless --quiet: the header and the session's warnings, to stderr.
-void print_header(const Loaded& loaded, const SessionChoice& session, const Options& options);
+void print_header(const Loaded& loaded, const SessionPlan& session, const Options& options);
 
 /// The op timings of MINFER_OP_TIMING as a table.
-std::string op_timing_table(engine::Engine& engine, engine::Session& session);
+std::string op_timing_table(const engine::Engine& engine, plan::Forward& forward);
 
 /// "98.4 MB".
 std::string megabytes(std::uint64_t bytes);

@@ -138,7 +138,7 @@ Result<int> logits_command(const Invocation& invocation, const EnvSwitches& env)
     out.write(lists);
   }
   MINFER_RETURN_IF_ERROR(out.status());
-  if (env.op_timing) print_note(op_timing_table(*loaded.engine, session));
+  if (env.op_timing) print_note(op_timing_table(*loaded.engine, session.forward()));
   return received_signal() != 0 ? 128 + received_signal() : 0;
 }
 

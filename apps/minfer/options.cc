@@ -5,7 +5,8 @@
 namespace minfer::app {
 namespace {
 
-constexpr std::uint32_t kModelCommands = kRun | kLogits | kBench;
+constexpr std::uint32_t kSessionCommands = kRun | kLogits;
+constexpr std::uint32_t kModelCommands = kSessionCommands | kBench;
 constexpr std::uint32_t kAllCommands = kRun | kTokenize | kLogits | kInfo | kBench;
 constexpr double kMaxInt = 2147483647;
 constexpr double kMaxContext = 1 << 30;  // that of a model file
@@ -36,9 +37,9 @@ const OptionRow kOptions[] = {
   {"seed", 's', kRun, &Options::seed, "N", -1, 9007199254740992.0, "42", "seed of the draws; -1 takes a random one", "Sampling"},
   {"sampling", 0, kRun, &Options::sampling, "file|builtin", 0, 0, "file", "defaults from the model file's general.sampling keys, or the built-in ones", "Sampling"},
 
-  {"threads", 't', kModelCommands, &Options::threads, "N", 0, 1024, "auto", "threads; auto: affinity, cgroup quota and physical cores, the least", "Engine"},
+  {"threads", 't', kSessionCommands, &Options::threads, "N", 0, 1024, "auto", "threads; auto: affinity, cgroup quota and physical cores, the least", "Engine"},
   {"batch-size", 0, kModelCommands, &Options::batch_size, "N", 1, 4096, "512", "tokens run at once in prefill; changes no bit of the result", "Engine"},
-  {"kv-type", 0, kModelCommands | kInfo, &Options::kv_type, "f32|f16|q8_0", 0, 0, "f16", "element type of the KV cache", "Engine"},
+  {"kv-type", 0, kSessionCommands | kInfo, &Options::kv_type, "f32|f16|q8_0", 0, 0, "f16", "element type of the KV cache", "Engine"},
   {"check-tensors", 0, kModelCommands | kInfo, &Options::check_tensors, "", 0, 0, "off", "read every weight once and refuse one that is not finite", "Engine"},
 
   {"quiet", 'q', kModelCommands, &Options::quiet, "", 0, 0, "off", "no header, progress or summary; errors stay", "Output"},
@@ -55,16 +56,25 @@ const OptionRow kOptions[] = {
   {"out", 0, kLogits, &Options::out, "FILE", 0, 0, "none", "write raw little-endian f32 [n][n_vocab]; - is stdout", "Logits"},
   {"top", 0, kLogits, &Options::top, "N", 1, 1000, "10", "how many of the largest to list", "Logits"},
 
-  {"n-prompt", 'p', kBench, &Options::bench_prompt, "N", 0, 1 << 20, "512", "tokens of the prefill test; 0 leaves it out", "Bench"},
-  {"n-gen", 'n', kBench, &Options::bench_gen, "N", 0, 1 << 20, "128", "tokens of the decode test; 0 leaves it out", "Bench"},
+  {"n-prompt", 'p', kBench, &Options::bench_prompt, "N,...", 0, 1 << 20, "512", "tokens of the prefill test; 0 leaves it out", "Bench"},
+  {"n-gen", 'n', kBench, &Options::bench_gen, "N,...", 0, 1 << 20, "128", "steps of the decode test; 0 leaves it out", "Bench"},
+  {"depth", 'd', kBench, &Options::bench_depth, "N,...", 0, 1 << 20, "0", "tokens in the KV before a test, filled in untimed", "Bench"},
+  {"parallel", 0, kBench, &Options::bench_parallel, "N,...", 1, 1024, "1", "sequences that are decoded together, a token each a step", "Bench"},
+  {"threads", 't', kBench, &Options::bench_threads, "N,...", 0, 1024, "auto", "threads; auto: affinity, cgroup quota and physical cores, the least", "Bench"},
+  {"kv-type", 0, kBench, &Options::bench_kv_types, "f32|f16|q8_0,...", 0, 0, "f16", "element types of the KV cache", "Bench"},
   {"repetitions", 'r', kBench, &Options::repetitions, "N", 1, 1000, "5", "repetitions of each test", "Bench"},
   {"output", 'o', kBench, &Options::output_format, "md|csv|json", 0, 0, "md", "how the table is printed", "Bench"},
 };
 // clang-format on
 
 constexpr Alias kAliases[] = {
-    {"-m", "--model"},          {"-p", "--prompt"},        {"-sys", "--system"},
-    {"-ctk", "--kv-type"},      {"--n-ctx", "--ctx-size"}, {"--n-predict", "--predict"},
+    {"-m", "--model"},
+    {"-p", "--prompt"},
+    {"-sys", "--system"},
+    {"-ctk", "--kv-type"},
+    {"-np", "--parallel"},
+    {"--n-ctx", "--ctx-size"},
+    {"--n-predict", "--predict"},
     {"--no-template", "--raw"},
 };
 

@@ -23,6 +23,14 @@ enum CommandBit : std::uint32_t {
   kBench = 16,
 };
 
+/// Values separated by commas on the command line.
+template <class T>
+struct ListOf {
+  std::vector<T> items;
+};
+using NumberList = ListOf<std::int32_t>;
+using ChoiceList = ListOf<std::string>;
+
 struct Options {
   // what to run
   std::string model;
@@ -77,8 +85,12 @@ struct Options {
   std::int32_t top = 10;
 
   // bench
-  std::int32_t bench_prompt = 512;
-  std::int32_t bench_gen = 128;
+  NumberList bench_prompt{{512}};
+  NumberList bench_gen{{128}};
+  NumberList bench_depth{{0}};
+  NumberList bench_parallel{{1}};
+  NumberList bench_threads{{0}};
+  ChoiceList bench_kv_types{{"f16"}};
   std::int32_t repetitions = 5;
   std::string output_format = "md";
 };
@@ -86,14 +98,15 @@ struct Options {
 /// Where an option's value goes; its type decides how the text is read.
 using Target =
     std::variant<bool Options::*, std::int32_t Options::*, std::int64_t Options::*,
-                 float Options::*, std::string Options::*, std::vector<std::string> Options::*>;
+                 float Options::*, std::string Options::*, std::vector<std::string> Options::*,
+                 NumberList Options::*, ChoiceList Options::*>;
 
 struct OptionRow {
   std::string_view name;   // "temp", without dashes
   char short_name;         // 'n' or 0
   std::uint32_t commands;  // CommandBit set
   Target target;
-  std::string_view value;  // "N", "FILE"; a choice list "auto|on|off"; empty for a switch
+  std::string_view value;  // "N", "N,...", "FILE"; a choice list "auto|on|off"; empty: a switch
   double low, high;        // numbers: the allowed range
   std::string_view default_text;
   std::string_view help;

@@ -91,11 +91,27 @@ Status set_bool(std::string_view source, std::string_view text, bool& to) {
 
 Status check_choice(const OptionRow& row, std::string_view source, std::string_view text) {
   if (row.value.find('|') == std::string_view::npos) return ok_status();
-  const std::string choices = "|" + std::string(row.value) + "|";
+  const std::string choices = "|" + std::string(row.value.substr(0, row.value.find(','))) + "|";
   if (choices.find("|" + std::string(text) + "|") != std::string::npos && !text.empty()) {
     return ok_status();
   }
   return bad_value(source, text, fmt::format("it takes {}", row.value));
+}
+
+bool is_list(const OptionRow& row) { return row.value.ends_with(",..."); }
+
+/// Sets `to` to the values of `text` between commas, each read by `read_one`(text, item).
+template <class T, class Read>
+Status set_list(std::string_view text, ListOf<T>& to, const Read& read_one) {
+  ListOf<T> list;
+  for (bool more = true; more;) {
+    const std::size_t comma = text.find(',');
+    more = comma != std::string_view::npos;
+    MINFER_RETURN_IF_ERROR(read_one(text.substr(0, comma), list.items.emplace_back()));
+    if (more) text.remove_prefix(comma + 1);
+  }
+  to = std::move(list);
+  return ok_status();
 }
 
 /// Reads `text` into the option's place. `source` stands in messages: "--temp", "MINFER_ARG_TEMP".
@@ -119,6 +135,17 @@ Status set_option(const OptionRow& row, std::string_view source, std::string_vie
     MINFER_RETURN_IF_ERROR(check_choice(row, source, text));
     options.*(*at) = text;
     return ok_status();
+  }
+  if (const auto* at = std::get_if<NumberList Options::*>(&row.target)) {
+    return set_list(text, options.*(*at), [&](std::string_view item, std::int32_t& to) {
+      return set_number(row, source, item, to);
+    });
+  }
+  if (const auto* at = std::get_if<ChoiceList Options::*>(&row.target)) {
+    return set_list(text, options.*(*at), [&](std::string_view item, std::string& to) {
+      to = item;
+      return check_choice(row, source, item);
+    });
   }
   (options.*std::get<std::vector<std::string> Options::*>(row.target)).emplace_back(text);
   return ok_status();
@@ -196,8 +223,10 @@ Status read_config(const std::string& path, Invocation& invocation,
       if (holds(item) != level || already.contains(item.name)) continue;
       const OptionRow* row = find_option(item.name, invocation.command);
       if (row == nullptr) continue;  // another command's
-      for (const std::string& text : item.inputs) {
-        const std::string source = fmt::format("{}: {}", path, item.name);
+      const std::string source = fmt::format("{}: {}", path, item.name);
+      std::vector<std::string> texts = item.inputs;
+      if (is_list(*row)) texts = {fmt::format("{}", fmt::join(item.inputs, ","))};
+      for (const std::string& text : texts) {
         MINFER_RETURN_IF_ERROR(set_option(*row, source, text, invocation.options));
       }
       invocation.given.insert(item.name);

@@ -264,7 +264,7 @@ Result<int> run_command(const Invocation& invocation, const EnvSwitches& env) {
     if (!cut.empty()) print_error(cut);
     print_note(summary(result, session, total, job.sampling.seed));
   }
-  if (env.op_timing) print_note(op_timing_table(*job.loaded.engine, session));
+  if (env.op_timing) print_note(op_timing_table(*job.loaded.engine, session.forward()));
   return exit_code(result, out);
 }
 

@@ -12,13 +12,13 @@ namespace {
 
 std::atomic<int> g_signal{0};
 std::atomic<bool> g_stop{false};
-std::atomic<engine::Session*> g_session{nullptr};
+std::atomic<plan::Forward*> g_forward{nullptr};
 std::atomic<const char*> g_farewell{nullptr};
-static_assert(std::atomic<engine::Session*>::is_always_lock_free);
+static_assert(std::atomic<plan::Forward*>::is_always_lock_free);
 
 void on_signal(int signal) {
-  engine::Session* session = g_session.load();
-  if (session == nullptr || g_signal.load() != 0) {
+  plan::Forward* forward = g_forward.load();
+  if (forward == nullptr || g_signal.load() != 0) {
     if (const char* text = g_farewell.load(); text != nullptr) {
       const ssize_t ignored = ::write(STDERR_FILENO, text, std::strlen(text));
       static_cast<void>(ignored);
@@ -27,7 +27,7 @@ void on_signal(int signal) {
   }
   g_signal.store(signal);
   g_stop.store(true);
-  session->request_cancel();
+  forward->request_cancel();
 }
 
 }  // namespace
@@ -47,7 +47,8 @@ void set_farewell(const char* text) { g_farewell.store(text); }
 int received_signal() { return g_signal.load(); }
 const std::atomic<bool>& stop_flag() { return g_stop; }
 
-StopTarget::StopTarget(engine::Session& session) { g_session.store(&session); }
-StopTarget::~StopTarget() { g_session.store(nullptr); }
+StopTarget::StopTarget(plan::Forward& forward) { g_forward.store(&forward); }
+StopTarget::StopTarget(engine::Session& session) : StopTarget(session.forward()) {}
+StopTarget::~StopTarget() { g_forward.store(nullptr); }
 
 }  // namespace minfer::app

@@ -9,6 +9,9 @@
 namespace minfer::engine {
 class Session;
 }
+namespace minfer::plan {
+class Forward;
+}
 
 namespace minfer::app {
 
@@ -26,9 +29,10 @@ int received_signal();
 /// True once a signal asked to stop.
 const std::atomic<bool>& stop_flag();
 
-/// While it lives, a signal cancels this session's forward instead of ending the process.
+/// While it lives, a signal cancels this forward instead of ending the process.
 class StopTarget {
  public:
+  explicit StopTarget(plan::Forward& forward);
   explicit StopTarget(engine::Session& session);
   ~StopTarget();
   StopTarget(const StopTarget&) = delete;

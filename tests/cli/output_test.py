@@ -117,6 +117,43 @@ class Bench(rig.Test):
         self.assertEqual((rows[0]["n_prompt"], rows[0]["n_gen"]), (16, 0))
         self.assertEqual((rows[1]["n_prompt"], rows[1]["n_gen"]), (0, 8))
 
+    def rows(self, *arguments):
+        done = self.ok(minfer("bench", tiny(), *arguments, "-r", 1, "-q", "-o", "json"))
+        return done.json()
+
+    def test_a_row_for_each_combination(self):
+        rows = self.rows("-p", "4,16", "-n", "2,8", "-d", "0,70", "-np", "1,3", "-ctk", "f16,f32",
+                         "-t", "1,2")
+        names = [f"{test}{at}{many}"
+                 for at in ("", "@d70") for tests, manys in ((("pp4", "pp16"), ("",)),
+                                                             (("tg2", "tg8"), ("", "x3")))
+                 for many in manys for test in tests]
+        self.assertEqual([row["test"] for row in rows],
+                         [name + kv for threads in (1, 2) for kv in ("", " f32") for name in names])
+        self.assertEqual([row["threads"] for row in rows], [1] * 24 + [2] * 24)
+        for row in rows:
+            self.assertEqual("@d70" in row["test"], row["depth"] == 70)
+            self.assertEqual("x3" in row["test"], row["n_seq"] == 3)
+
+    def test_what_a_token_costs(self):
+        # bytes and operations a token, from speeds that the row itself holds
+        def cost(*arguments):
+            row, = self.rows(*arguments)
+            return (row["gbps"] / row["ts_mean"] * 1e9, row["gflops"] / row["ts_mean"] * 1e9)
+        shallow = cost("-p", 0, "-n", 1)
+        deep = cost("-p", 0, "-n", 1, "-d", 100)
+        wide = cost("-p", 0, "-n", 1, "-d", 100, "-ctk", "f32")
+        many = cost("-p", 0, "-n", 1, "-np", 4)
+        prefill = cost("-p", 64, "-n", 0)
+        self.assertGreater(deep[0], shallow[0])
+        self.assertGreater(deep[1], shallow[1])
+        self.assertAlmostEqual((wide[0] - shallow[0]) / (deep[0] - shallow[0]), 2, delta=0.1)
+        self.assertAlmostEqual(many[1], shallow[1], delta=1)
+        self.assertLess(many[0], shallow[0] / 3)
+        self.assertLess(prefill[0], shallow[0] / 30)
+        # Logits for the last token alone.
+        self.assertLess(cost("-p", 2, "-n", 0, "-d", 1)[1], shallow[1])
+
     def test_csv(self):
         done = self.ok(minfer("bench", tiny(), *self.ARGUMENTS, "-o", "csv"))
         rows = list(csv.DictReader(io.StringIO(done.text)))

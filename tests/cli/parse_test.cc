@@ -65,7 +65,10 @@ TEST(Parse, defaults_are_those_that_help_shows) {
     std::ostringstream actual;
     std::visit(
         [&](auto member) {
-          if constexpr (!std::is_same_v<decltype(member), std::vector<std::string> Options::*>) {
+          using Member = std::remove_cvref_t<decltype(defaults.*member)>;
+          if constexpr (std::is_same_v<Member, NumberList> || std::is_same_v<Member, ChoiceList>) {
+            for (const auto& item : (defaults.*member).items) actual << item;
+          } else if constexpr (!std::is_same_v<Member, std::vector<std::string>>) {
             actual << defaults.*member;
           }
         },
@@ -92,10 +95,30 @@ TEST(Parse, commands_have_their_own_options) {
   const auto bench = parse({"bench", "m.gguf", "-p", "64", "-n", "8", "-o", "json"});
   ASSERT_TRUE(bench.ok()) << bench.status().message();
   EXPECT_EQ(bench->command, kBench);
-  EXPECT_EQ(bench->options.bench_prompt, 64);
-  EXPECT_EQ(bench->options.bench_gen, 8);
+  EXPECT_EQ(bench->options.bench_prompt.items, std::vector<std::int32_t>{64});
+  EXPECT_EQ(bench->options.bench_gen.items, std::vector<std::int32_t>{8});
   EXPECT_NE(error_of({"bench", "m.gguf", "--temp", "1"}).find("--temp"), std::string::npos);
   EXPECT_NE(error_of({"bench", "m.gguf", "hello"}).find("too many"), std::string::npos);
+}
+
+TEST(Parse, lists_are_separated_by_commas) {
+  const auto bench = parse({"bench", "m.gguf", "-d", "0,2048", "-np", "1,8", "-ctk", "f16,q8_0",
+                            "-t", "auto", "-p", "1,2,3"});
+  ASSERT_TRUE(bench.ok()) << bench.status().message();
+  using Numbers = std::vector<std::int32_t>;
+  EXPECT_EQ(bench->options.bench_depth.items, (Numbers{0, 2048}));
+  EXPECT_EQ(bench->options.bench_parallel.items, (Numbers{1, 8}));
+  EXPECT_EQ(bench->options.bench_kv_types.items, (std::vector<std::string>{"f16", "q8_0"}));
+  EXPECT_EQ(bench->options.bench_threads.items, Numbers{0});
+  EXPECT_EQ(bench->options.bench_prompt.items, (Numbers{1, 2, 3}));
+  EXPECT_EQ(bench->options.bench_gen.items, Numbers{128});
+
+  for (const std::string bad : {"", "1,", ",1", "1,,2", "1,x", "1;2", "1,-1", "1,1048577"}) {
+    const std::string error = error_of({"bench", "m", "-d", bad});
+    EXPECT_NE(error.find("--depth does not take"), std::string::npos) << bad << ": " << error;
+  }
+  EXPECT_NE(error_of({"bench", "m", "-ctk", "f16,f15"}).find("f32|f16|q8_0"), std::string::npos);
+  EXPECT_NE(error_of({"m", "x", "-ctk", "f16,q8_0"}).find("f32|f16|q8_0"), std::string::npos);
 }
 
 TEST(Parse, peers_spellings_work) {
@@ -143,7 +166,8 @@ TEST(Parse, configuration_levels_and_their_order) {
   EXPECT_FLOAT_EQ(run->options.min_p, 0.25F);
   EXPECT_TRUE(run->options.quiet);
   EXPECT_TRUE(run->was_given("temp"));
-  EXPECT_EQ(parse({"bench", "m.gguf"}, surroundings)->options.bench_gen, 5);
+  EXPECT_EQ(parse({"bench", "m.gguf"}, surroundings)->options.bench_gen.items,
+            std::vector<std::int32_t>{5});
   EXPECT_FLOAT_EQ(parse({"m.gguf", "x", "--temp", "2"}, surroundings)->options.temp, 2.0F);
   surroundings.getenv = [](const char* name) -> const char* {
     return std::string_view(name) == "MINFER_ARG_TEMP" ? "1.25" : nullptr;
