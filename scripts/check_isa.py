@@ -27,11 +27,13 @@ FILE_SETS = {
     "avxvnni": {"avx2", "avxvnni"},
     "avx512": {"avx2", "avx512"},
     "avx512vnni": {"avx2", "avx512", "avx512vnni"},
+    "amx": {"avx2", "avx512", "avx512vnni", "amx"},
 }
 
 # Of AVX-512, the parts F, BW, DQ and VL belong to "avx512", VNNI to "avx512vnni". Whatever else has
 # been added to it or to AVX since is in no set that the program asks for.
 DOT = re.compile(r"^vpdp(busd|wssd)s?$")
+TILE = re.compile(r"^([ls][dt]tilecfg|tile(loadd(t1)?|stored|zero|release)|tdpb[su][su]d)$")
 OTHER = re.compile(
     r"^(v(p2intersect|pmadd52|pmultishift|pcompress[bw]|pexpand[bw]|psh[lr]d|popcnt|pshufbitqmb"
     r"|p?conflict|plzcnt|pdp\w\wd|pdpb[su][su]d|pdpw[su][su]d|gf2p8|gather[01]pf|scatter[01]pf|exp2"
@@ -50,7 +52,7 @@ EVEX = re.compile(r"%zmm|%[xy]mm(1[6-9]|2[0-9]|3[01])\b|%k[0-7]|\{1to\d+\}|\{r[n
 # VEX and EVEX mnemonics begin with v; the rest are SSE3 to SSE4.2, BMI and relatives. (tzcnt is not
 # among them: compilers write it for bsf, and old machines run it as that.)
 BEYOND_BASELINE = re.compile(
-    r"^(v(?!err|erw)[a-z]\w*|tile\w+|tdp\w+|k(mov|and|or|xor|not|test|add|shift|unpck)\w*"
+    r"^(v(?!err|erw)[a-z]\w*|[ls][dt]tilecfg|tile\w+|tdp\w+|k(mov|and|or|xor|not|test|add|shift|unpck)\w*"
     r"|andn|bextr|bls(i|r|msk)|bzhi|mulx|pdep|pext|rorx|sarx|shlx|shrx|lzcnt|popcnt|movbe|crc32\w?"
     r"|addsubp[sd]|haddp[sd]|hsubp[sd]|lddqu|mov(ddup|shdup|sldup)|pabs[bwd]|palignr|ph(add|sub)\w+"
     r"|pmaddubsw|pmulhrsw|pshufb|psign[bwd]|p?blend\w+|dpp[sd]|extractps|insertps|movntdqa|mpsadbw"
@@ -68,6 +70,8 @@ def set_of(line, mnemonic, operands):
     """The instruction set that a line of the disassembly needs beyond the baseline."""
     if DOT.match(mnemonic):
         return "avxvnni" if "{vex}" in line else "avx512vnni"
+    if TILE.match(mnemonic):
+        return "amx"
     if mnemonic not in F16C and OTHER.match(mnemonic):
         return "other"
     wide = MASK.match(mnemonic) or EVEX_ONLY.match(mnemonic) or EVEX.search(operands)
@@ -128,7 +132,11 @@ TERNARY = HEADER + """__m128i f(__m128i a, __m128i b, __m128i c) {
 }"""
 DOT_VEX = DOT_256.replace("dpbusd", "dpbusd_avx")
 PERMUTE = HEADER + "__m512i f(__m512i a, __m512i b) { return _mm512_permutexvar_epi8(a, b); }"
+TILES = HEADER + "void f() { _tile_zero(0); _tile_dpbssd(0, 1, 2); _tile_release(); }"
+TILES_BF16 = HEADER + "void f() { _tile_dpbf16ps(0, 1, 2); }"
+CONFIG = HEADER + "void f(const void* c) { _tile_loadconfig(c); }"
 HALVES = HEADER + "__m512 f(__m256i a) { return _mm512_cvtph_ps(a); }"
+AMX = ["-mamx-tile", "-mamx-int8", "-mamx-bf16"]
 AVX512 = ["-mavx512f", "-mavx512bw", "-mavx512dq", "-mavx512vl", "-mprefer-vector-width=512"]
 
 SELF_TEST = [
@@ -155,6 +163,10 @@ SELF_TEST = [
     ("src/cpu/kernels/k/x86_avxvnni.cc", ["-mavx2", "-mavxvnni"], DOT_VEX, ""),
     ("src/cpu/kernels/k/x86_avxvnni.cc", [*AVX512, "-mavx512vnni"], DOT_256, "vpdpbusd in f"),
     ("src/cpu/kernels/k/x86_avx2.cc", ["-mavx2", "-mavxvnni"], DOT_VEX, "vpdpbusd in f"),
+    ("src/cpu/kernels/k/x86_amx_q8a.cc", AMX, TILES, ""),
+    ("src/cpu/kernels/k/x86_amx_q8a.cc", AMX, TILES_BF16, "tdpbf16ps in f"),
+    ("src/cpu/kernels/k/x86_avx512vnni.cc", AMX, TILES, "tilezero in f"),
+    ("src/a.cc", AMX, CONFIG, "ldtilecfg in f"),
     ("src/cpu/kernels/k/x86_avx3.cc", [], "int f() { return 1; }", "no such instruction set"),
 ]
 

@@ -2,6 +2,8 @@
 
 #if defined(__x86_64__)
 #include <cpuid.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 #endif
 
 namespace minfer {
@@ -61,10 +63,20 @@ std::uint64_t read_xcr0() {
   return (static_cast<std::uint64_t>(high) << 32) | low;
 }
 
+/// Asks Linux to keep the tile registers of this process (arch_prctl, since 5.16); every thread may
+/// use them after the first grant.
+bool tiles_permitted() {
+  constexpr long kRequestPermission = 0x1023;  // ARCH_REQ_XCOMP_PERM
+  constexpr long kTileData = 18;               // component of XCR0
+  return syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
+}
+
 }  // namespace
 
 CpuFeatures detect_cpu_features() {
-  return detect_cpu_features({.cpuid = read_cpuid, .xcr0 = read_xcr0});
+  CpuFeatures features = detect_cpu_features({.cpuid = read_cpuid, .xcr0 = read_xcr0});
+  features.amx_int8 = features.amx_int8 && tiles_permitted();
+  return features;
 }
 #else
 CpuFeatures detect_cpu_features() { return {}; }

@@ -1,7 +1,8 @@
 // cpu_features: which instruction sets the processor has and the operating system has switched on.
 //
 // Invariants: a feature is reported only if CPUID lists it and XCR0 shows that the system saves the
-// registers that it needs (a set CPUID bit alone faults on the first instruction).
+// registers that it needs (a set CPUID bit alone faults on the first instruction). AMX also needs
+// Linux's permission, which detect_cpu_features() asks for.
 // Thread-safety: pure functions.
 #pragma once
 
@@ -17,7 +18,7 @@ struct CpuFeatures {
   bool avx512 = false;  // F, BW, DQ and VL together
   bool avx512_vnni = false;
   bool avx_vnni = false;
-  bool amx_int8 = false;  // TILE and INT8; the system's permission is asked for separately
+  bool amx_int8 = false;  // TILE and INT8
 };
 
 /// Registers EAX, EBX, ECX, EDX after CPUID.

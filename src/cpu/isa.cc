@@ -15,7 +15,7 @@ constexpr IsaRow kRows[kIsaCount] = {
     // in the order of Isa
     {"scalar", "scalar"},           {"avx2", "AVX2"},
     {"avxvnni", "AVX-VNNI"},        {"avx512", "AVX-512"},
-    {"avx512vnni", "AVX-512 VNNI"},
+    {"avx512vnni", "AVX-512 VNNI"}, {"amx", "AMX int8"},
 };
 
 /// What `isa` needs beside the set below it.
@@ -33,6 +33,8 @@ std::string_view missing_here(Isa isa, const CpuFeatures& features) {
       return features.avx512 ? std::string_view{} : "AVX-512 F, BW, DQ, VL";
     case Isa::kAvx512Vnni:
       return features.avx512_vnni ? std::string_view{} : "AVX-512 VNNI";
+    case Isa::kAmx:
+      return features.amx_int8 ? std::string_view{} : "AMX int8";
   }
   return {};
 }
@@ -40,8 +42,8 @@ std::string_view missing_here(Isa isa, const CpuFeatures& features) {
 }  // namespace
 
 std::span<const Isa> all_isas() {
-  static constexpr Isa kRising[kIsaCount] = {Isa::kScalar, Isa::kAvx2, Isa::kAvxVnni, Isa::kAvx512,
-                                             Isa::kAvx512Vnni};
+  static constexpr Isa kRising[kIsaCount] = {Isa::kScalar, Isa::kAvx2,       Isa::kAvxVnni,
+                                             Isa::kAvx512, Isa::kAvx512Vnni, Isa::kAmx};
   return kRising;
 }
 

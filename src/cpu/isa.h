@@ -11,14 +11,14 @@
 namespace minfer::cpu {
 
 /// In rising order of speed. Not each includes the ones before it: isa_below().
-enum class Isa : std::uint8_t { kScalar, kAvx2, kAvxVnni, kAvx512, kAvx512Vnni };
-inline constexpr int kIsaCount = 5;
+enum class Isa : std::uint8_t { kScalar, kAvx2, kAvxVnni, kAvx512, kAvx512Vnni, kAmx };
+inline constexpr int kIsaCount = 6;
 
 /// The set that `isa` extends, where a family without kernels for `isa` looks next; the scalar
 /// set's is itself. (AVX-512 came to processors before AVX-VNNI, and does not include it.)
 constexpr Isa isa_below(Isa isa) {
-  constexpr Isa kBelow[kIsaCount] = {Isa::kScalar, Isa::kScalar, Isa::kAvx2, Isa::kAvx2,
-                                     Isa::kAvx512};
+  constexpr Isa kBelow[kIsaCount] = {Isa::kScalar, Isa::kScalar, Isa::kAvx2,
+                                     Isa::kAvx2,   Isa::kAvx512, Isa::kAvx512Vnni};
   return kBelow[static_cast<int>(isa)];
 }
 /// True if a machine that has `isa` has `other`.

@@ -22,8 +22,13 @@ CpuFeatures alder_lake() {
   features.avx_vnni = true;
   return features;
 }
-CpuFeatures everything() {
+CpuFeatures sapphire_rapids() {
   CpuFeatures features = ice_lake();
+  features.amx_int8 = true;
+  return features;
+}
+CpuFeatures everything() {
+  CpuFeatures features = sapphire_rapids();
   features.avx_vnni = true;
   return features;
 }
@@ -35,7 +40,8 @@ TEST(ChooseIsa, BestThatTheMachineHas) {
   EXPECT_EQ(choose_isa("", alder_lake()).value(), Isa::kAvxVnni);
   EXPECT_EQ(choose_isa("", skylake_x()).value(), Isa::kAvx512);
   EXPECT_EQ(choose_isa("", ice_lake()).value(), Isa::kAvx512Vnni);
-  EXPECT_EQ(choose_isa("", kAll).value(), Isa::kAvx512Vnni);
+  EXPECT_EQ(choose_isa("", sapphire_rapids()).value(), Isa::kAmx);
+  EXPECT_EQ(choose_isa("", kAll).value(), Isa::kAmx);
 }
 
 TEST(ChooseIsa, EverySetByItsName) {
@@ -50,6 +56,7 @@ TEST(ChooseIsa, ASetNeedsTheOnesBelow) {
   features = kAll;
   features.avx512 = false;
   EXPECT_EQ(missing_feature(Isa::kAvx512Vnni, features), "AVX-512 F, BW, DQ, VL");
+  EXPECT_EQ(missing_feature(Isa::kAmx, features), "AVX-512 F, BW, DQ, VL");
   EXPECT_EQ(choose_isa("", features).value(), Isa::kAvxVnni);
 }
 
@@ -58,6 +65,8 @@ TEST(Includes, AVX512DoesNotIncludeAvxVnni) {
   EXPECT_FALSE(isa_includes(Isa::kAvx512Vnni, Isa::kAvxVnni));
   EXPECT_FALSE(isa_includes(Isa::kAvx2, Isa::kAvx512));
   EXPECT_TRUE(isa_includes(Isa::kAvx512Vnni, Isa::kAvx512));
+  EXPECT_TRUE(isa_includes(Isa::kAmx, Isa::kAvx512Vnni));
+  EXPECT_FALSE(isa_includes(Isa::kAmx, Isa::kAvxVnni));
   for (const Isa isa : all_isas()) {
     EXPECT_TRUE(isa_includes(isa, isa));
     EXPECT_TRUE(isa_includes(isa, Isa::kScalar));
@@ -84,7 +93,7 @@ TEST(ChooseIsa, UnknownNameListsTheKnown) {
   const auto result = choose_isa("avx3", kAll);
   ASSERT_FALSE(result.ok());
   EXPECT_EQ(result.status().code(), StatusCode::kInvalidArgument);
-  EXPECT_NE(result.status().message().find("scalar, avx2, avxvnni, avx512, avx512vnni"),
+  EXPECT_NE(result.status().message().find("scalar, avx2, avxvnni, avx512, avx512vnni, amx"),
             std::string::npos);
 }
 

@@ -1,4 +1,5 @@
-// Every vector kernel against the scalar one, bit by bit.
+// Every vector kernel against the scalar one, bit by bit: those that this machine runs, and
+// emulated ones.
 
 #include "cpu/mat_mul.h"
 
@@ -9,6 +10,7 @@
 
 #include "base/cpu_features.h"
 #include "quant/codec.h"
+#include "tests/cpu/emulated_kernels.h"
 #include "tests/cpu/mat_mul_cases.h"
 
 namespace minfer::cpu {
@@ -162,7 +164,7 @@ TEST_P(VectorKernel, IndirectRowsColumnBaseAndMatrices) {
                              .y = y.data(),
                              .y_stride = 16,
                              .column_base = 8};
-    mat_mul(GetParam().isa, args, 1, 3);
+    GetParam().kernel(args, 1, 3);
     std::vector<float> expected(y.size(), kUntouched);
     for (std::size_t i = 0; i < x_rows.size(); ++i) {
       for (std::size_t c = 0; c < 16; ++c) {
@@ -180,6 +182,7 @@ std::vector<MatMulEntry> vector_kernels() {
   for (const MatMulEntry& entry : mat_mul_kernels()) {
     if (entry.isa != Isa::kScalar) entries.push_back(entry);
   }
+  for (const MatMulEntry& entry : emulated_dot_kernels()) entries.push_back(entry);
   return entries;
 }
 
