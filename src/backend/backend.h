@@ -69,20 +69,33 @@ Result<KvFormat> kv_format_from_name(std::string_view name);
 
 inline constexpr std::int32_t kPageRows = 64;  // positions in a KV page
 
+/// What one layer keeps of kPageRows positions: equal parts that are walked one by one (the CPU's
+/// are KV heads).
+struct KvStrips {
+  std::int32_t n_strips = 0;
+  std::uint64_t strip_bytes = 0;
+
+  [[nodiscard]] std::uint64_t bytes() const {
+    return static_cast<std::uint64_t>(n_strips) * strip_bytes;
+  }
+};
+
 /// One layer's place in the pages of its group.
 struct KvLayer {
   std::int32_t group = 0;
   std::int32_t n_head_kv = 0;
   std::int32_t head_dim = 0;
-  std::uint64_t page_offset = 0;  // bytes from the start of a page to this layer's rows
+  KvStrips strips = {};
+  std::uint64_t page_offset = 0;  // bytes of a page that belong to the layers before this one
 };
 
 struct KvGroup {
   std::int32_t window = 0;       // positions a token sees, itself included; 0: all
   std::uint64_t page_bytes = 0;  // all layers of the group, kPageRows rows
+  std::int32_t n_pages = 0;      // set by the store that holds them
 };
 
-/// Geometry of the KV of one model: filled by plan/ with sizes from Backend::kv_layer_bytes.
+/// Geometry of the KV of one model: filled by plan/ with sizes from Backend::kv_strips.
 struct KvGeometry {
   KvFormat format = KvFormat::kF16;
   std::int32_t n_ctx = 0;
@@ -93,9 +106,20 @@ struct KvGeometry {
   [[nodiscard]] std::int32_t pages_per_sequence() const {
     return (n_ctx + kPageRows - 1) / kPageRows;
   }
+  /// Bytes from the start of a group's memory to strip `strip` of `layer` in page `page`. A page
+  /// lies in as many places as it has strips: pages that follow one another make one run of memory
+  /// of each strip, which is what attention streams through.
+  [[nodiscard]] std::uint64_t strip_offset(const KvLayer& layer, std::int32_t strip,
+                                           std::int32_t page) const {
+    const auto n_pages =
+        static_cast<std::uint64_t>(groups[static_cast<std::size_t>(layer.group)].n_pages);
+    const std::uint64_t before =
+        layer.page_offset + static_cast<std::uint64_t>(strip) * layer.strips.strip_bytes;
+    return before * n_pages + static_cast<std::uint64_t>(page) * layer.strips.strip_bytes;
+  }
 };
 
-/// Where a program finds the KV: page `id` of group g starts at group_base[g] + id * page_bytes.
+/// Where a program finds the KV: the memory of group g starts at group_base[g].
 struct KvAccess {
   const KvGeometry* geometry = nullptr;
   std::span<std::byte* const> group_base;
@@ -182,8 +206,8 @@ class Backend {
   /// Bytes of one row of `elements` of a transient value, rounded up to the backend's alignment.
   [[nodiscard]] virtual std::uint64_t row_bytes(DType type, std::int64_t elements) const = 0;
   /// Bytes of kPageRows rows of K and V of one layer.
-  [[nodiscard]] virtual std::uint64_t kv_layer_bytes(KvFormat format, std::int32_t n_head_kv,
-                                                     std::int32_t head_dim) const = 0;
+  [[nodiscard]] virtual KvStrips kv_strips(KvFormat format, std::int32_t n_head_kv,
+                                           std::int32_t head_dim) const = 0;
 
   /// `zeroed` large memory that is committed only as it is touched.
   virtual Result<std::unique_ptr<Buffer>> allocate(std::uint64_t size_bytes) = 0;
@@ -198,10 +222,11 @@ class Backend {
                                 std::span<const std::byte> from) = 0;
   virtual Status copy_to_host(std::span<std::byte> to, Buffer& from, std::uint64_t offset) = 0;
 
-  /// K and V of one cached position as F32 [n_head_kv * head_dim] each, whatever the page's inner
-  /// layout (observation and tests).
-  virtual Status read_kv_row(const KvLayer& layer, KvFormat format, const std::byte* page,
-                             std::int32_t row, std::span<float> k, std::span<float> v) const = 0;
+  /// K and V of row `row` of a page as F32 [n_head_kv * head_dim] each, whatever the page's inner
+  /// layout (observation and tests). `group_base` is the memory of the layer's group.
+  virtual Status read_kv_row(const KvGeometry& geometry, const KvLayer& layer,
+                             const std::byte* group_base, std::int32_t page, std::int32_t row,
+                             std::span<float> k, std::span<float> v) const = 0;
 
   /// Collected since the last call; empty unless timing was switched on.
   virtual std::vector<OpTiming> take_op_timings() { return {}; }

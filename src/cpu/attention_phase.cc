@@ -14,6 +14,8 @@ namespace {
 constexpr std::int64_t kPage = backend::kPageRows;
 constexpr std::int64_t kBlockQueries = 64;  // query rows (tokens x heads of a KV head) in a block
 constexpr std::int64_t kMostSplitRows = 8;
+/// So few queries read a page's f16 as it is: widening it first would cost more than it saves.
+constexpr std::int64_t kDirectQueries = 8;
 
 /// A thread's working memory for a block of query rows.
 struct Block {
@@ -63,7 +65,6 @@ class AttentionPhase final : public Phase {
                             std::int64_t page, std::int32_t page_id, std::int64_t kv_head,
                             std::int64_t begin, std::int64_t end) const;
 
-  void prefetch(const PhaseContext& c, std::int32_t page_id, std::int64_t kv_head) const;
   void run_blocks(const PhaseContext& c) const;
   void run_block(const PhaseContext& c, std::int64_t row, std::int64_t end,
                  std::int64_t kv_head) const;
@@ -193,20 +194,26 @@ AttentionPiece AttentionPhase::piece_args(const PhaseContext& c, const Block& b,
                                           std::int64_t begin, std::int64_t end) const {
   const std::int64_t base = page * kPage;
   const std::byte* head = kv_.head(c.step, page_id, kv_head);
+  AttentionPiece args{.head_dim = kv_.layout.head_dim,
+                      .v_stride = kv_.layout.v_stride,
+                      .n_rows = static_cast<std::int32_t>(queries),
+                      .q = b.q,
+                      .begin = b.begin,
+                      .end = b.end,
+                      .p = b.p,
+                      .m = b.m,
+                      .l = b.l,
+                      .o = b.o};
+  if (kv_.layout.format == backend::KvFormat::kF16 && queries <= kDirectQueries) {
+    args.k_f16 = reinterpret_cast<const std::uint16_t*>(head);
+    args.v_f16 = reinterpret_cast<const std::uint16_t*>(head + kv_.layout.v);
+    return args;
+  }
   kv_widen_head(c.isa, kv_.layout, head, static_cast<std::int32_t>(std::max(begin, base) - base),
                 static_cast<std::int32_t>(std::min(end, base + kPage) - base), b.k, b.v);
-  return {.k = b.k,
-          .v = b.v,
-          .head_dim = kv_.layout.head_dim,
-          .v_stride = kv_.layout.v_stride,
-          .n_rows = static_cast<std::int32_t>(queries),
-          .q = b.q,
-          .begin = b.begin,
-          .end = b.end,
-          .p = b.p,
-          .m = b.m,
-          .l = b.l,
-          .o = b.o};
+  args.k = b.k;
+  args.v = b.v;
+  return args;
 }
 
 /// The part of [first, last] that lies in the page from `base` on; empty ranges are [0, 0).
@@ -216,17 +223,6 @@ void page_range(std::int64_t first, std::int64_t last, std::int64_t base, std::i
   const std::int64_t to = std::min(last + 1 - base, kPage);
   begin = static_cast<std::int32_t>(from < to ? from : 0);
   end = static_cast<std::int32_t>(from < to ? to : 0);
-}
-
-/// Few queries leave memory idle while they compute: the next page is asked for before.
-void AttentionPhase::prefetch(const PhaseContext& c, std::int32_t page_id,
-                              std::int64_t kv_head) const {
-  constexpr int kReadOnly = 0;
-  constexpr int kSecondLevelCache = 2;
-  const std::byte* head = kv_.head(c.step, page_id, kv_head);
-  for (std::uint64_t i = 0; i < kv_.layout.bytes; i += kAlignment) {
-    __builtin_prefetch(head + i, kReadOnly, kSecondLevelCache);
-  }
 }
 
 void AttentionPhase::run_blocks(const PhaseContext& c) const {
@@ -276,7 +272,6 @@ void AttentionPhase::run_block(const PhaseContext& c, std::int64_t row, std::int
     if (any == 0) continue;
     const AttentionPiece args =
         piece_args(c, b, queries, page, pages[page], kv_head, lowest, highest + 1);
-    if (n_rows == 1 && page < highest / kPage) prefetch(c, pages[page + 1], kv_head);
     kernels.piece(args);
     kernels.merge({.n_rows = static_cast<std::int32_t>(queries),
                    .stride = kv_.layout.v_stride,
@@ -333,7 +328,6 @@ void AttentionPhase::run_pieces(const PhaseContext& c, std::int64_t row, std::in
     args.o = kept;
     args.m = kept + group_ * kv_.layout.v_stride;
     args.l = args.m + group_;
-    if (page + 1 < page_end) prefetch(c, pages[page + 1], kv_head);
     attention_kernels(c.isa).piece(args);
   }
 }

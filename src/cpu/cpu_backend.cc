@@ -68,9 +68,9 @@ class CpuBackend final : public backend::Backend {
     if (type == DType::kQ8A) return q8a_row_bytes(elements);
     return aligned(row_size_bytes(type, static_cast<std::uint64_t>(elements)));
   }
-  [[nodiscard]] std::uint64_t kv_layer_bytes(backend::KvFormat format, std::int32_t n_head_kv,
-                                             std::int32_t head_dim) const override {
-    return cpu::kv_layer_bytes(format, n_head_kv, head_dim);
+  [[nodiscard]] backend::KvStrips kv_strips(backend::KvFormat format, std::int32_t n_head_kv,
+                                            std::int32_t head_dim) const override {
+    return {.n_strips = n_head_kv, .strip_bytes = kv_head_layout(format, head_dim).bytes};
   }
 
   Result<std::unique_ptr<backend::Buffer>> allocate(std::uint64_t size_bytes) override {
@@ -103,17 +103,18 @@ class CpuBackend final : public backend::Backend {
     return ok_status();
   }
 
-  Status read_kv_row(const backend::KvLayer& layer, backend::KvFormat format, const std::byte* page,
-                     std::int32_t row, std::span<float> k, std::span<float> v) const override {
+  Status read_kv_row(const backend::KvGeometry& geometry, const backend::KvLayer& layer,
+                     const std::byte* group_base, std::int32_t page, std::int32_t row,
+                     std::span<float> k, std::span<float> v) const override {
     const std::size_t n = static_cast<std::size_t>(layer.n_head_kv * layer.head_dim);
     if (k.size() < n || v.size() < n || row < 0 || row >= backend::kPageRows) {
       return internal_error("[cpu] read_kv_row: no such row, or too little room for it");
     }
-    const KvHeadLayout layout = kv_head_layout(format, layer.head_dim);
-    const std::byte* head = page + layer.page_offset;
-    for (std::int32_t h = 0; h < layer.n_head_kv; ++h, head += layout.bytes) {
+    const KvHeadLayout layout = kv_head_layout(geometry.format, layer.head_dim);
+    for (std::int32_t h = 0; h < layer.n_head_kv; ++h) {
       const auto at = static_cast<std::size_t>(h * layer.head_dim);
-      kv_read_head(layout, head, row, k.data() + at, v.data() + at);
+      kv_read_head(layout, group_base + geometry.strip_offset(layer, h, page), row, k.data() + at,
+                   v.data() + at);
     }
     return ok_status();
   }

@@ -142,10 +142,6 @@ KvHeadLayout kv_head_layout(KvFormat format, std::int32_t head_dim) {
   return layout;
 }
 
-std::uint64_t kv_layer_bytes(KvFormat format, std::int32_t n_head_kv, std::int32_t head_dim) {
-  return static_cast<std::uint64_t>(n_head_kv) * kv_head_layout(format, head_dim).bytes;
-}
-
 Status check_kv_format(KvFormat format, std::int32_t head_dim) {
   if (format == KvFormat::kQ8_0 && head_dim % kBlock != 0) {
     return unsupported(

@@ -1,7 +1,7 @@
 // The inside of a KV page: where one layer's K and V of 64 positions lie.
 //
-// Owns: the layout, which is the CPU's own. A layer's bytes hold its KV heads one after the other;
-// a head holds, each part starting at a multiple of 64 bytes:
+// Owns: the layout, which is the CPU's own. A strip of a page is a KV head of a layer; it holds,
+// each part starting at a multiple of 64 bytes:
 //   K   [head_dim][64]           elements, the positions innermost: a score is one chain over d in
 //                                every lane, with no sum across lanes
 //   Kd  [head_dim / 32][64] f16  scales, q8_0 only
@@ -32,10 +32,6 @@ struct KvHeadLayout {
 };
 
 KvHeadLayout kv_head_layout(backend::KvFormat format, std::int32_t head_dim);
-
-/// Bytes of 64 rows of K and V of one layer.
-std::uint64_t kv_layer_bytes(backend::KvFormat format, std::int32_t n_head_kv,
-                             std::int32_t head_dim);
 
 /// OK if heads of `head_dim` can be kept in `format`: q8_0 needs whole blocks of 32.
 Status check_kv_format(backend::KvFormat format, std::int32_t head_dim);

@@ -67,11 +67,14 @@ Result<KvLayerRef> NodeCompiler::kv_layer(std::int32_t layer) const {
   }
   const backend::KvLayer& l = kv->layers[static_cast<std::size_t>(layer)];
   MINFER_RETURN_IF_ERROR(check_kv_format(kv->format, l.head_dim));
-  return KvLayerRef{.layout = kv_head_layout(kv->format, l.head_dim),
+  const KvHeadLayout layout = kv_head_layout(kv->format, l.head_dim);
+  MINFER_CHECK(l.strips.n_strips == l.n_head_kv && l.strips.strip_bytes == layout.bytes);
+  MINFER_CHECK(kv->groups[static_cast<std::size_t>(l.group)].n_pages > 0);
+  return KvLayerRef{.layout = layout,
                     .n_head_kv = l.n_head_kv,
                     .group = l.group,
-                    .page_bytes = kv->groups[static_cast<std::size_t>(l.group)].page_bytes,
-                    .page_offset = l.page_offset};
+                    .first_strip = kv->strip_offset(l, 0, 0),
+                    .strip_stride = kv->strip_offset(l, 1, 0) - kv->strip_offset(l, 0, 0)};
 }
 
 Result<RopeTable*> NodeCompiler::rope_table(const ir::RopeAttrs& rope, int factors) {

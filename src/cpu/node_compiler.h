@@ -24,15 +24,15 @@ struct KvLayerRef {
   KvHeadLayout layout;
   std::int32_t n_head_kv = 0;
   std::int32_t group = 0;
-  std::uint64_t page_bytes = 0;
-  std::uint64_t page_offset = 0;
+  std::uint64_t first_strip = 0;   // bytes from the group's memory to page 0 of KV head 0
+  std::uint64_t strip_stride = 0;  // to the same page of the next head
 
   /// The bytes of KV head `head` in page `page`.
   [[nodiscard]] std::byte* head(const backend::StepContext& step, std::int32_t page,
                                 std::int64_t head) const {
-    return step.kv.group_base[static_cast<std::size_t>(group)] +
-           static_cast<std::uint64_t>(page) * page_bytes + page_offset +
-           static_cast<std::uint64_t>(head) * layout.bytes;
+    return step.kv.group_base[static_cast<std::size_t>(group)] + first_strip +
+           static_cast<std::uint64_t>(head) * strip_stride +
+           static_cast<std::uint64_t>(page) * layout.bytes;
   }
 };
 

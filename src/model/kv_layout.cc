@@ -31,7 +31,7 @@ std::uint64_t kv_bytes_per_position(const HParams& hp, const backend::Backend& b
                                     backend::KvFormat format) {
   std::uint64_t page_bytes = 0;
   for (const LayerHParams& layer : hp.layers) {
-    page_bytes += backend.kv_layer_bytes(format, layer.n_head_kv, hp.head_dim);
+    page_bytes += backend.kv_strips(format, layer.n_head_kv, hp.head_dim).bytes();
   }
   return (page_bytes + backend::kPageRows - 1) / backend::kPageRows;
 }

@@ -48,9 +48,9 @@ Status GraphDump::write_kv_layer(const StepResult& step, const KvStore& kv,
     const std::int32_t page = pages[static_cast<std::size_t>(position / backend::kPageRows)];
     if (page < 0) continue;
     float* k = values_.data() + static_cast<std::size_t>(position) * 2 * row;
-    MINFER_RETURN_IF_ERROR(
-        kv_backend.read_kv_row(place, kv.geometry().format, kv.page_data(place.group, page),
-                               position % backend::kPageRows, {k, row}, {k + row, row}));
+    MINFER_RETURN_IF_ERROR(kv_backend.read_kv_row(kv.geometry(), place, kv.group_data(place.group),
+                                                  page, position % backend::kPageRows, {k, row},
+                                                  {k + row, row}));
   }
   const std::string name = fmt::format("kv{}_{}.f32", layer, step_label(step.decode));
   entries += fmt::format(R"(,{{"name":"{}","shape":[{},2,{}]}})", name, n_valid, row);

@@ -7,7 +7,7 @@
 namespace minfer::plan {
 namespace {
 
-constexpr std::uint64_t kLayerAlignment = 64;
+constexpr std::uint64_t kStripAlignment = 64;
 
 /// The group of `window`, appended if there is none yet.
 std::int32_t group_of(std::vector<backend::KvGroup>& groups, std::int32_t window) {
@@ -38,12 +38,15 @@ Result<backend::KvGeometry> make_kv_geometry(const backend::Backend& backend,
     }
     const std::int32_t group = group_of(geometry.groups, shape.window);
     std::uint64_t& page_bytes = geometry.groups[static_cast<std::size_t>(group)].page_bytes;
+    backend::KvStrips strips = backend.kv_strips(format, shape.n_head_kv, shape.head_dim);
+    strips.strip_bytes =
+        (strips.strip_bytes + kStripAlignment - 1) / kStripAlignment * kStripAlignment;
     geometry.layers.push_back({.group = group,
                                .n_head_kv = shape.n_head_kv,
                                .head_dim = shape.head_dim,
+                               .strips = strips,
                                .page_offset = page_bytes});
-    page_bytes += backend.kv_layer_bytes(format, shape.n_head_kv, shape.head_dim);
-    page_bytes = (page_bytes + kLayerAlignment - 1) / kLayerAlignment * kLayerAlignment;
+    page_bytes += strips.bytes();
   }
   return geometry;
 }

@@ -1,7 +1,7 @@
 // kv_geometry: lays the layers of a model out in the pages of their groups.
 //
 // Invariants: layers with the same window share a group, groups stand in the order of their first
-// layer; a layer's rows start on a 64-byte boundary of the page.
+// layer; strips start on 64-byte boundaries.
 // Thread-safety: pure functions.
 #pragma once
 

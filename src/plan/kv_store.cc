@@ -17,6 +17,17 @@ constexpr std::int32_t pages_for(std::int32_t positions) {
   return (positions + backend::kPageRows - 1) / backend::kPageRows;
 }
 
+/// Bytes of each strip of a page of group `group`, in order.
+std::vector<std::uint64_t> strips_of(const backend::KvGeometry& geometry, std::size_t group) {
+  std::vector<std::uint64_t> strips;
+  for (const backend::KvLayer& layer : geometry.layers) {
+    if (layer.n_head_kv == 0 || static_cast<std::size_t>(layer.group) != group) continue;
+    strips.insert(strips.end(), static_cast<std::size_t>(layer.strips.n_strips),
+                  layer.strips.strip_bytes);
+  }
+  return strips;
+}
+
 }  // namespace
 
 struct KvStore::Impl {
@@ -61,6 +72,9 @@ struct KvStore::Impl {
   [[nodiscard]] std::int32_t pages_needed(std::span<const NewRows> rows, std::size_t group) const;
   Status check_room(std::span<const NewRows> rows) const;
   Status make_room(const NewRows& rows);
+  /// A page for entry `k` of a sequence's table: the one after its neighbour's if that is free. The
+  /// sequences start far apart, so that they can grow side by side.
+  std::int32_t take_page(SequenceId id, std::size_t group, std::int32_t k);
   void drop_pages_from(Sequence& sequence, std::int32_t first_page);
   [[nodiscard]] std::int32_t restorable_length(SequenceId id, std::int32_t n) const;
   Result<SequenceId> open_slot();
@@ -81,9 +95,10 @@ Result<std::unique_ptr<KvStore>> KvStore::create(backend::Backend& backend,
   const std::int32_t pages =
       options.pages_per_group > 0 ? options.pages_per_group : geometry.pages_per_sequence() + 1;
   impl->pools.reserve(geometry.groups.size());
-  for (const backend::KvGroup& group : geometry.groups) {
-    MINFER_ASSIGN_OR_RETURN(PagePool pool,
-                            PagePool::create(backend, group.page_bytes, pages, options.poison));
+  for (std::size_t g = 0; g < geometry.groups.size(); ++g) {
+    impl->geometry.groups[g].n_pages = pages;
+    MINFER_ASSIGN_OR_RETURN(
+        PagePool pool, PagePool::create(backend, strips_of(geometry, g), pages, options.poison));
     impl->pools.push_back(std::move(pool));
   }
   MINFER_ASSIGN_OR_RETURN(impl->state,
@@ -212,6 +227,14 @@ Status KvStore::Impl::check_room(std::span<const NewRows> rows) const {
   return ok_status();
 }
 
+std::int32_t KvStore::Impl::take_page(SequenceId id, std::size_t group, std::int32_t k) {
+  PagePool& pool = pools[group];
+  const Table& table = at(id).tables[group];
+  const std::int32_t before = k > 0 ? table.pages[static_cast<std::size_t>(k - 1)] : kNoPage;
+  if (before != kNoPage) return pool.take(before + 1);
+  return pool.take(id * (pool.n_pages() / static_cast<std::int32_t>(sequences.size())));
+}
+
 Status KvStore::Impl::make_room(const NewRows& rows) {
   if (rows.n == 0) return ok_status();
   Sequence& sequence = at(rows.sequence);
@@ -220,7 +243,8 @@ Status KvStore::Impl::make_room(const NewRows& rows) {
     Table& table = sequence.tables[group];
     const std::int32_t shared = next_page(sequence, group);
     if (shared != kNoPage && pool.refs(shared) > 1) {
-      const std::int32_t copy = pool.take();
+      const std::int32_t copy =
+          take_page(rows.sequence, group, sequence.length / backend::kPageRows);
       if (Status status = pool.copy(shared, copy); !status.ok()) {
         pool.release(copy);
         return status;
@@ -230,7 +254,7 @@ Status KvStore::Impl::make_room(const NewRows& rows) {
     }
     const std::int32_t end = pages_for(sequence.length + rows.n);
     for (; table.end < end; ++table.end) {
-      table.pages[static_cast<std::size_t>(table.end)] = pool.take();
+      table.pages[static_cast<std::size_t>(table.end)] = take_page(rows.sequence, group, table.end);
     }
   }
   return ok_status();
@@ -350,9 +374,8 @@ backend::KvAccess KvStore::access(std::span<const SequenceId> sequences) {
   return access;
 }
 
-const std::byte* KvStore::page_data(std::int32_t group, std::int32_t page) const {
-  PagePool& pool = impl_->pools[static_cast<std::size_t>(group)];
-  return pool.base() + static_cast<std::uint64_t>(page) * pool.page_bytes();
+const std::byte* KvStore::group_data(std::int32_t group) const {
+  return impl_->pools[static_cast<std::size_t>(group)].base();
 }
 
 std::int32_t KvStore::page_refs(std::int32_t group, std::int32_t page) const {

@@ -92,8 +92,8 @@ class KvStore {
   /// Where programs find pages and states; row q of the page tables is sequences[q]. Valid until
   /// the next call of a function that is not const.
   [[nodiscard]] backend::KvAccess access(std::span<const SequenceId> sequences);
-  /// Start of a page in the backend's address space.
-  [[nodiscard]] const std::byte* page_data(std::int32_t group, std::int32_t page) const;
+  /// Start of a group's memory in the backend's address space (KvGeometry::strip_offset).
+  [[nodiscard]] const std::byte* group_data(std::int32_t group) const;
   /// Owners of a page; 0: free.
   [[nodiscard]] std::int32_t page_refs(std::int32_t group, std::int32_t page) const;
 

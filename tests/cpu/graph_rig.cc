@@ -162,7 +162,7 @@ ir::ValueId GraphRig::weight(DType dtype, Shape shape) {
 }
 
 void GraphRig::add_kv_layer(std::int32_t n_head_kv, std::int32_t head_dim) {
-  layers_.push_back({.group = 0, .n_head_kv = n_head_kv, .head_dim = head_dim, .page_offset = 0});
+  layers_.push_back({.group = 0, .n_head_kv = n_head_kv, .head_dim = head_dim});
 }
 
 void GraphRig::finish(ir::ValueId output) { finish({output}); }
@@ -179,10 +179,11 @@ backend::KvGeometry GraphRig::geometry(const backend::Backend& backend) const {
   std::uint64_t page_bytes = 0;
   for (backend::KvLayer& layer : kv.layers) {
     layer.page_offset = page_bytes;
-    page_bytes += backend.kv_layer_bytes(kv_format, layer.n_head_kv, layer.head_dim);
-    page_bytes = (page_bytes + 63) / 64 * 64;
+    layer.strips = backend.kv_strips(kv_format, layer.n_head_kv, layer.head_dim);
+    layer.strips.strip_bytes = (layer.strips.strip_bytes + 63) / 64 * 64;
+    page_bytes += layer.strips.bytes();
   }
-  kv.groups.push_back({.window = 0, .page_bytes = page_bytes});
+  kv.groups.push_back({.window = 0, .page_bytes = page_bytes, .n_pages = kPages});
   return kv;
 }
 
@@ -217,8 +218,7 @@ std::vector<float> GraphRig::run(backend::Backend& backend, const RigStep& step,
   auto arena = backend.allocate(arena_bytes).value();
   std::memset(arena->host_data(), 0xFF, arena_bytes);
   fill_inputs(graph, places, step, arena->host_data());
-  page_bytes_ = kv.groups[0].page_bytes;
-  const std::size_t kv_bytes = static_cast<std::size_t>(kPages) * page_bytes_;
+  const std::size_t kv_bytes = static_cast<std::size_t>(kPages) * kv.groups[0].page_bytes;
   if (!options.keep_kv) kv_memory_.assign(kv_bytes + 64, std::byte{0xFF});
   std::byte* const group_base[] = {kv_memory_.data()};
   States states;

@@ -72,9 +72,7 @@ class GraphRig {
   [[nodiscard]] const ir::Graph& last_graph() const { return run_graph_; }
   [[nodiscard]] std::int32_t barriers() const { return barriers_; }
   backend::KvGeometry geometry(const backend::Backend& backend) const;
-  [[nodiscard]] std::byte* kv_page(std::int32_t page) {
-    return kv_memory_.data() + static_cast<std::size_t>(page) * page_bytes_;
-  }
+  [[nodiscard]] const std::byte* kv_memory() const { return kv_memory_.data(); }
 
   /// Takes over the KV that another rig of the same geometry left behind.
   void take_kv(const GraphRig& other) { kv_memory_ = other.kv_memory_; }
@@ -99,7 +97,6 @@ class GraphRig {
   Status status_;
   std::int32_t barriers_ = 0;
   std::vector<std::byte> kv_memory_;
-  std::uint64_t page_bytes_ = 0;
 };
 
 /// A CPU backend; serial_cost 0 shares out every phase.

@@ -199,7 +199,8 @@ struct PageCase {
   struct Result {
     std::vector<float> m, l, o;
   };
-  Result run(Isa isa, std::int32_t first, std::int32_t n) {
+  /// `direct`: the kernel reads the f16 page as it lies.
+  Result run(Isa isa, std::int32_t first, std::int32_t n, bool direct = false) {
     const auto count = static_cast<std::size_t>(n);
     const auto stride = static_cast<std::size_t>(layout.v_stride);
     std::vector<float> k(static_cast<std::size_t>(layout.head_dim) * 64), v(stride * 64);
@@ -207,8 +208,13 @@ struct PageCase {
     Result result{std::vector<float>(count), std::vector<float>(count),
                   std::vector<float>(count * stride)};
     cpu::kv_widen_head(isa, layout, data(), 0, 64, k.data(), v.data());
-    cpu::attention_kernels(isa).piece({.k = k.data(),
-                                       .v = v.data(),
+    const auto halves = [&](std::uint64_t at) {
+      return direct ? reinterpret_cast<const std::uint16_t*>(data() + at) : nullptr;
+    };
+    cpu::attention_kernels(isa).piece({.k = direct ? nullptr : k.data(),
+                                       .v = direct ? nullptr : v.data(),
+                                       .k_f16 = halves(0),
+                                       .v_f16 = halves(layout.v),
                                        .head_dim = layout.head_dim,
                                        .v_stride = layout.v_stride,
                                        .n_rows = n,
@@ -262,10 +268,16 @@ TEST(CpuKernels, attention_equals_the_scalar_one_row_by_row) {
   for (const KvFormat format : {KvFormat::kF32, KvFormat::kF16, KvFormat::kQ8_0}) {
     for (const std::int32_t head_dim : {6, 32, 40, 64, 96}) {
       if (!cpu::check_kv_format(format, head_dim).ok()) continue;
-      for (const std::int32_t n : {1, 2, 3, 4, 5, 7, 12}) {
+      for (const std::int32_t n : {1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 13, 17}) {
         PageCase c(format, head_dim, n);
         for (const Isa isa : all_isas()) {
           const auto together = c.run(isa, 0, n);
+          if (format == KvFormat::kF16) {
+            const auto direct = c.run(isa, 0, n, true);
+            ASSERT_EQ(direct.m, together.m);
+            ASSERT_EQ(direct.l, together.l);
+            ASSERT_EQ(direct.o, together.o);
+          }
           const auto stride = static_cast<std::size_t>(c.layout.v_stride);
           for (std::int32_t r = 0; r < n; ++r) {
             const auto i = static_cast<std::size_t>(r);

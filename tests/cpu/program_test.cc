@@ -166,11 +166,10 @@ TEST(CpuProgram, rows_of_the_kv_read_back_through_the_backend) {
   rig->run(*cpu, GraphRig::plain_step(5));
   const auto geometry = rig->geometry(*cpu);
   std::vector<float> k(2 * kHeadDim), v(2 * kHeadDim);
-  ASSERT_TRUE(cpu->read_kv_row(geometry.layers[0], KvFormat::kF32, rig->kv_page(3), 4, k, v).ok());
+  ASSERT_TRUE(cpu->read_kv_row(geometry, geometry.layers[0], rig->kv_memory(), 3, 4, k, v).ok());
   EXPECT_NE(k, v);
   EXPECT_TRUE(std::none_of(k.begin(), k.end(), [](float x) { return x != x; }));
-  EXPECT_FALSE(
-      cpu->read_kv_row(geometry.layers[0], KvFormat::kF32, rig->kv_page(3), 64, k, v).ok());
+  EXPECT_FALSE(cpu->read_kv_row(geometry, geometry.layers[0], rig->kv_memory(), 3, 64, k, v).ok());
 }
 
 TEST(CpuProgram, repacked_weights_are_counted) {

@@ -26,9 +26,9 @@ class FakeBackend : public backend::Backend {
   [[nodiscard]] std::uint64_t row_bytes(DType, std::int64_t elements) const override {
     return static_cast<std::uint64_t>(elements) * 4;
   }
-  [[nodiscard]] std::uint64_t kv_layer_bytes(backend::KvFormat, std::int32_t,
-                                             std::int32_t) const override {
-    return 0;
+  [[nodiscard]] backend::KvStrips kv_strips(backend::KvFormat, std::int32_t,
+                                            std::int32_t) const override {
+    return {};
   }
   Result<std::unique_ptr<backend::Buffer>> allocate(std::uint64_t) override { return none(); }
   Result<std::unique_ptr<backend::Weights>> load_weights(
@@ -44,8 +44,9 @@ class FakeBackend : public backend::Backend {
   Status copy_to_host(std::span<std::byte>, backend::Buffer&, std::uint64_t) override {
     return none();
   }
-  Status read_kv_row(const backend::KvLayer&, backend::KvFormat, const std::byte*, std::int32_t,
-                     std::span<float>, std::span<float>) const override {
+  Status read_kv_row(const backend::KvGeometry&, const backend::KvLayer&, const std::byte*,
+                     std::int32_t, std::int32_t, std::span<float>,
+                     std::span<float>) const override {
     return none();
   }
 

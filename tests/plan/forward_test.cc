@@ -213,12 +213,11 @@ TEST(Plan, stale_rows_past_the_cursor_are_never_read) {
   ASSERT_TRUE(rig.kv().truncate(id, 90).ok());
   const auto& geometry = rig.kv().geometry();
   const auto page = rig.kv().pages(id, 0)[1];
-  auto* bytes = const_cast<std::byte*>(rig.kv().page_data(0, page));
-  const std::size_t layer_bytes = geometry.groups[0].page_bytes / geometry.layers.size();
+  auto* bytes = const_cast<std::byte*>(rig.kv().group_data(0));
   for (std::size_t layer = 0; layer < geometry.layers.size(); ++layer) {
     const std::size_t row = 2 * TinyTransformer::kHeadsKv * TinyTransformer::kHeadDim * 4;
-    ASSERT_LE(64 * row, layer_bytes);
-    std::byte* rows = bytes + geometry.layers[layer].page_offset;
+    ASSERT_EQ(64 * row, geometry.layers[layer].strips.bytes());
+    std::byte* rows = bytes + geometry.strip_offset(geometry.layers[layer], 0, page);
     std::fill(rows + 26 * row, rows + 64 * row, std::byte{0xFF});
   }
   EXPECT_EQ(rig.kv().length(id), 90);
@@ -349,12 +348,19 @@ TEST(Plan, shared_page_is_never_written) {
   const auto b = rig.kv().fork(a, 100).value();
   ASSERT_EQ(rig.kv().pages(b, 0)[1], rig.kv().pages(a, 0)[1]);
   const auto shared = rig.kv().pages(a, 0)[1];
-  const std::size_t page_bytes = rig.kv().geometry().groups[0].page_bytes;
-  const std::byte* data = rig.kv().page_data(0, shared);
-  const std::vector<std::byte> before(data, data + page_bytes);
+  const auto& geometry = rig.kv().geometry();
+  const auto contents = [&](std::int32_t page) {
+    std::vector<std::byte> bytes;
+    for (const auto& layer : geometry.layers) {
+      const std::byte* strip = rig.kv().group_data(0) + geometry.strip_offset(layer, 0, page);
+      bytes.insert(bytes.end(), strip, strip + layer.strips.strip_bytes);
+    }
+    return bytes;
+  };
+  const std::vector<std::byte> before = contents(shared);
 
   EXPECT_EQ(rig.run_all(b, left, 20), continued(left));
-  EXPECT_TRUE(std::equal(before.begin(), before.end(), data)) << "a shared page was written";
+  EXPECT_EQ(before, contents(shared)) << "a shared page was written";
   EXPECT_NE(rig.kv().pages(b, 0)[1], shared);
   EXPECT_EQ(rig.kv().pages(b, 0)[0], rig.kv().pages(a, 0)[0]);
   EXPECT_EQ(rig.kv().page_refs(0, shared), 1);

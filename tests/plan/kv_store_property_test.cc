@@ -106,7 +106,11 @@ class StoreAndModel {
   float* row(plan::SequenceId id, std::int32_t group, std::int32_t position) {
     const auto page = kv_->pages(id, group)[static_cast<std::size_t>(position / 64)];
     if (page < 0) return nullptr;
-    auto* data = const_cast<std::byte*>(kv_->page_data(group, page));
+    const auto& geometry = kv_->geometry();
+    const auto layer = std::find_if(geometry.layers.begin(), geometry.layers.end(),
+                                    [&](const auto& l) { return l.group == group; });
+    auto* data =
+        const_cast<std::byte*>(kv_->group_data(group)) + geometry.strip_offset(*layer, 0, page);
     return reinterpret_cast<float*>(data) + (position % 64) * 2;
   }
 

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "plan/kv_geometry.h"
@@ -152,18 +153,50 @@ TEST(KvStore, freed_and_fresh_pages_are_nan) {
     ASSERT_TRUE(kv->prepare_rows(id, 1).ok());
     kv->commit_rows(id, 1);
     const auto page = kv->pages(id, 0)[0];
-    auto* data = const_cast<std::byte*>(kv->page_data(0, page));
+    const backend::KvGeometry& held = kv->geometry();
+    auto* data = const_cast<std::byte*>(kv->group_data(0));
     std::vector<float> k(64), v(64);
     const auto read = [&] {
-      ASSERT_TRUE(host.read_kv_row(g.layers[0], format, data, 17, k, v).ok());
+      ASSERT_TRUE(host.read_kv_row(held, held.layers[0], data, page, 17, k, v).ok());
     };
     read();
     for (float x : k) EXPECT_NE(x, x);
-    std::memset(data, 0, g.groups[0].page_bytes);
+    std::memset(data + held.strip_offset(held.layers[0], 0, page), 0, held.groups[0].page_bytes);
     kv->close(id);
     read();
     for (float x : v) EXPECT_NE(x, x);
   }
+}
+
+TEST(KvStore, sequences_that_grow_side_by_side_get_neighbouring_pages) {
+  ReferenceBackend host;
+  auto kv = store(host, geometry(256, {0}), {.max_sequences = 2, .pages_per_group = 10});
+  const auto a = kv->open().value();
+  const auto b = kv->open().value();
+  for (int page = 0; page < 4; ++page) {
+    for (const auto id : {a, b}) {
+      ASSERT_TRUE(kv->prepare_rows(id, 64).ok());
+      kv->commit_rows(id, 64);
+    }
+  }
+  for (std::size_t k = 1; k < 4; ++k) {
+    EXPECT_EQ(kv->pages(a, 0)[k], kv->pages(a, 0)[k - 1] + 1);
+    EXPECT_EQ(kv->pages(b, 0)[k], kv->pages(b, 0)[k - 1] + 1);
+  }
+}
+
+TEST(KvStore, a_full_pool_hands_out_every_page_once) {
+  ReferenceBackend host;
+  auto kv = store(host, geometry(640, {0}), {.max_sequences = 3, .pages_per_group = 7});
+  const auto a = kv->open().value();
+  const auto b = kv->open().value();
+  ASSERT_TRUE(kv->prepare_rows(b, 64).ok());
+  ASSERT_TRUE(kv->prepare_rows(a, 6 * 64).ok());
+  std::vector<std::int32_t> pages(kv->pages(a, 0).begin(), kv->pages(a, 0).begin() + 6);
+  pages.push_back(kv->pages(b, 0)[0]);
+  std::sort(pages.begin(), pages.end());
+  EXPECT_EQ(pages, (std::vector<std::int32_t>{0, 1, 2, 3, 4, 5, 6}));
+  EXPECT_EQ(kv->prepare_rows(kv->open().value(), 1).code(), StatusCode::kOutOfMemory);
 }
 
 TEST(KvStore, eviction_keeps_what_the_next_position_sees) {

@@ -202,9 +202,9 @@ std::uint64_t PoisonBackend::row_bytes(DType type, std::int64_t elements) const 
   return (bytes + kRowAlignment - 1) / kRowAlignment * kRowAlignment;
 }
 
-std::uint64_t PoisonBackend::kv_layer_bytes(backend::KvFormat format, std::int32_t n_head_kv,
-                                            std::int32_t head_dim) const {
-  return scalar_kv_layer_bytes(format, n_head_kv, head_dim);
+backend::KvStrips PoisonBackend::kv_strips(backend::KvFormat format, std::int32_t n_head_kv,
+                                           std::int32_t head_dim) const {
+  return scalar_kv_strips(format, n_head_kv, head_dim);
 }
 
 Result<std::unique_ptr<backend::Buffer>> PoisonBackend::allocate(std::uint64_t size_bytes) {
@@ -244,10 +244,11 @@ Status PoisonBackend::copy_to_host(std::span<std::byte> to, backend::Buffer& fro
   return ok_status();
 }
 
-Status PoisonBackend::read_kv_row(const backend::KvLayer& layer, backend::KvFormat format,
-                                  const std::byte* page, std::int32_t row, std::span<float> k,
+Status PoisonBackend::read_kv_row(const backend::KvGeometry& geometry,
+                                  const backend::KvLayer& layer, const std::byte* group_base,
+                                  std::int32_t page, std::int32_t row, std::span<float> k,
                                   std::span<float> v) const {
-  scalar_read_kv_row(layer, format, from_device(page), row, k, v);
+  scalar_read_kv_row(geometry, layer, from_device(group_base), page, row, k, v);
   return ok_status();
 }
 

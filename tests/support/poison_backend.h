@@ -57,8 +57,8 @@ class PoisonBackend : public backend::Backend {
   [[nodiscard]] bool can_fuse(ir::OpKind) const override { return false; }
   /// Rows are padded to 256 bytes, unlike the host's.
   [[nodiscard]] std::uint64_t row_bytes(DType type, std::int64_t elements) const override;
-  [[nodiscard]] std::uint64_t kv_layer_bytes(backend::KvFormat format, std::int32_t n_head_kv,
-                                             std::int32_t head_dim) const override;
+  [[nodiscard]] backend::KvStrips kv_strips(backend::KvFormat format, std::int32_t n_head_kv,
+                                            std::int32_t head_dim) const override;
   Result<std::unique_ptr<backend::Buffer>> allocate(std::uint64_t size_bytes) override;
   Result<std::unique_ptr<backend::Weights>> load_weights(
       std::span<const backend::WeightSource> sources) override;
@@ -69,8 +69,9 @@ class PoisonBackend : public backend::Backend {
                         std::span<const std::byte> from) override;
   Status copy_to_host(std::span<std::byte> to, backend::Buffer& from,
                       std::uint64_t offset) override;
-  Status read_kv_row(const backend::KvLayer& layer, backend::KvFormat format, const std::byte* page,
-                     std::int32_t row, std::span<float> k, std::span<float> v) const override;
+  Status read_kv_row(const backend::KvGeometry& geometry, const backend::KvLayer& layer,
+                     const std::byte* group_base, std::int32_t page, std::int32_t row,
+                     std::span<float> k, std::span<float> v) const override;
 
  private:
   friend class PoisonProgram;

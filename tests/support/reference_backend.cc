@@ -80,10 +80,11 @@ Status ReferenceBackend::copy_to_host(std::span<std::byte> to, backend::Buffer& 
   return ok_status();
 }
 
-Status ReferenceBackend::read_kv_row(const backend::KvLayer& layer, backend::KvFormat format,
-                                     const std::byte* page, std::int32_t row, std::span<float> k,
+Status ReferenceBackend::read_kv_row(const backend::KvGeometry& geometry,
+                                     const backend::KvLayer& layer, const std::byte* group_base,
+                                     std::int32_t page, std::int32_t row, std::span<float> k,
                                      std::span<float> v) const {
-  scalar_read_kv_row(layer, format, page, row, k, v);
+  scalar_read_kv_row(geometry, layer, group_base, page, row, k, v);
   return ok_status();
 }
 

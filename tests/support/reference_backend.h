@@ -29,9 +29,9 @@ class ReferenceBackend : public backend::Backend {
   [[nodiscard]] std::uint64_t row_bytes(DType type, std::int64_t elements) const override {
     return scalar_row_bytes(type, elements);
   }
-  [[nodiscard]] std::uint64_t kv_layer_bytes(backend::KvFormat format, std::int32_t n_head_kv,
-                                             std::int32_t head_dim) const override {
-    return scalar_kv_layer_bytes(format, n_head_kv, head_dim);
+  [[nodiscard]] backend::KvStrips kv_strips(backend::KvFormat format, std::int32_t n_head_kv,
+                                            std::int32_t head_dim) const override {
+    return scalar_kv_strips(format, n_head_kv, head_dim);
   }
   Result<std::unique_ptr<backend::Buffer>> allocate(std::uint64_t size_bytes) override;
   Result<std::unique_ptr<backend::Weights>> load_weights(
@@ -42,8 +42,9 @@ class ReferenceBackend : public backend::Backend {
                         std::span<const std::byte> from) override;
   Status copy_to_host(std::span<std::byte> to, backend::Buffer& from,
                       std::uint64_t offset) override;
-  Status read_kv_row(const backend::KvLayer& layer, backend::KvFormat format, const std::byte* page,
-                     std::int32_t row, std::span<float> k, std::span<float> v) const override;
+  Status read_kv_row(const backend::KvGeometry& geometry, const backend::KvLayer& layer,
+                     const std::byte* group_base, std::int32_t page, std::int32_t row,
+                     std::span<float> k, std::span<float> v) const override;
 };
 
 }  // namespace minfer::tests

@@ -208,9 +208,7 @@ class Runner {
   std::byte* page(const backend::KvLayer& layer, std::int32_t id) const {
     MINFER_CHECK(id >= 0);
     const auto group = static_cast<std::size_t>(layer.group);
-    return s_.group_base[group] +
-           static_cast<std::uint64_t>(id) * s_.step.kv.geometry->groups[group].page_bytes +
-           layer.page_offset;
+    return s_.group_base[group] + s_.step.kv.geometry->strip_offset(layer, 0, id);
   }
   std::uint64_t element_bytes() const {
     return s_.step.kv.geometry->format == backend::KvFormat::kF32 ? 4 : 2;
@@ -427,20 +425,22 @@ std::uint64_t scalar_row_bytes(DType type, std::int64_t elements) {
   return row_size_bytes(type, static_cast<std::uint64_t>(elements));
 }
 
-std::uint64_t scalar_kv_layer_bytes(backend::KvFormat format, std::int32_t n_head_kv,
-                                    std::int32_t head_dim) {
+backend::KvStrips scalar_kv_strips(backend::KvFormat format, std::int32_t n_head_kv,
+                                   std::int32_t head_dim) {
   const std::uint64_t element = format == backend::KvFormat::kF32 ? 4 : 2;
-  return static_cast<std::uint64_t>(kPageRows) * 2 * static_cast<std::uint64_t>(n_head_kv) *
-         static_cast<std::uint64_t>(head_dim) * element;
+  return {.n_strips = 1,
+          .strip_bytes = static_cast<std::uint64_t>(kPageRows) * 2 *
+                         static_cast<std::uint64_t>(n_head_kv) *
+                         static_cast<std::uint64_t>(head_dim) * element};
 }
 
-void scalar_read_kv_row(const backend::KvLayer& layer, backend::KvFormat format,
-                        const std::byte* page, std::int32_t row, std::span<float> k,
-                        std::span<float> v) {
-  const std::size_t element = format == backend::KvFormat::kF32 ? 4 : 2;
+void scalar_read_kv_row(const backend::KvGeometry& geometry, const backend::KvLayer& layer,
+                        const std::byte* group_base, std::int32_t page, std::int32_t row,
+                        std::span<float> k, std::span<float> v) {
+  const std::size_t element = geometry.format == backend::KvFormat::kF32 ? 4 : 2;
   const std::size_t n = k.size();
-  const std::byte* from =
-      page + layer.page_offset + static_cast<std::size_t>(row) * 2 * n * element;
+  const std::byte* from = group_base + geometry.strip_offset(layer, 0, page) +
+                          static_cast<std::size_t>(row) * 2 * n * element;
   for (std::size_t i = 0; i < 2 * n; ++i) {
     float& to = i < n ? k[i] : v[i - n];
     to = element == 4 ? load_le<float>(from + i * 4)

@@ -39,11 +39,11 @@ bool scalar_can_run(const ir::Graph& graph, const ir::Node& node);
 void run_node(const ScalarStep& step, const ir::Node& node);
 
 std::uint64_t scalar_row_bytes(DType type, std::int64_t elements);
-std::uint64_t scalar_kv_layer_bytes(backend::KvFormat format, std::int32_t n_head_kv,
-                                    std::int32_t head_dim);
-void scalar_read_kv_row(const backend::KvLayer& layer, backend::KvFormat format,
-                        const std::byte* page, std::int32_t row, std::span<float> k,
-                        std::span<float> v);
+backend::KvStrips scalar_kv_strips(backend::KvFormat format, std::int32_t n_head_kv,
+                                   std::int32_t head_dim);
+void scalar_read_kv_row(const backend::KvGeometry& geometry, const backend::KvLayer& layer,
+                        const std::byte* group_base, std::int32_t page, std::int32_t row,
+                        std::span<float> k, std::span<float> v);
 /// F32 copies of the sources; kUnsupported for any type but F32.
 Result<std::unique_ptr<ScalarWeights>> scalar_weights(
     std::span<const backend::WeightSource> sources);

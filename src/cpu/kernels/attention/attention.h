@@ -9,8 +9,12 @@ namespace minfer::cpu {
 
 /// One piece (docs/arithmetic.md): n_rows query rows against the 64 positions of a page.
 struct AttentionPiece {
-  const float* k = nullptr;  // [head_dim][64]
-  const float* v = nullptr;  // [64][v_stride]
+  /// Keys [head_dim][64] and values [64][v_stride], widened to F32 or as an f16 page holds them:
+  /// one of each pair is set.
+  const float* k = nullptr;
+  const float* v = nullptr;
+  const std::uint16_t* k_f16 = nullptr;
+  const std::uint16_t* v_f16 = nullptr;
   std::int32_t head_dim = 0;
   std::int32_t v_stride = 0;  // a multiple of 16
   std::int32_t n_rows = 0;

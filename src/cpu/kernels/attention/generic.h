@@ -1,7 +1,7 @@
 // Attention over any lanes type; internal linkage, one copy an instruction set.
 //
-// Rows are taken in tiles of up to six, which share every load of K and V. A row's own steps are
-// the same in every tile, so its bits do not depend on its neighbours.
+// Rows are taken in tiles of up to V::kTileRows, which share every load of K and V. A row's own
+// steps are the same in every tile, so its bits do not depend on its neighbours.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,22 @@ namespace minfer::cpu {
 namespace {
 
 inline constexpr int kPagePositions = 64;
-inline constexpr int kTile = 6;  // 12 sums, 2 keys and a query in the 16 registers of AVX2
-// Times V::kTileVectors: AVX-512 takes 4 of its larger registers side by side.
+
+/// A page's elements as lanes, whatever it keeps.
+template <class V>
+V load_lanes(const float* p) {
+  return V::load(p);
+}
+template <class V>
+V load_lanes(const std::uint16_t* p) {
+  return V::load_f16(p);
+}
+/// K [head_dim][64] and V [64][v_stride] of a page.
+template <class T>
+struct PageView {
+  const T* k;
+  const T* v;
+};
 
 /// Positions that a tile of rows has between them, and those that all of its rows have.
 struct TileRange {
@@ -35,8 +49,8 @@ inline TileRange tile_range(const AttentionPiece& a, int row, int n) {
 }
 
 /// Scores of R rows at 16 * N positions from `first` on, to p.
-template <class V, int R, int N>
-void score_tile(const AttentionPiece& a, int row, int first) {
+template <class V, int R, int N, class T>
+void score_tile(const AttentionPiece& a, const T* k, int row, int first) {
   V acc[R][N];
   MINFER_UNROLL
   for (int r = 0; r < R; ++r) {
@@ -44,11 +58,11 @@ void score_tile(const AttentionPiece& a, int row, int first) {
     for (int n = 0; n < N; ++n) acc[r][n] = V::zero();
   }
   const float* q = a.q + static_cast<std::int64_t>(row) * a.head_dim;
-  const float* k = a.k + first;
+  k += first;
   for (int d = 0; d < a.head_dim; ++d, k += kPagePositions) {
     V keys[N];
     MINFER_UNROLL
-    for (int n = 0; n < N; ++n) keys[n] = V::load(k + n * kLanes);
+    for (int n = 0; n < N; ++n) keys[n] = load_lanes<V>(k + n * kLanes);
     MINFER_UNROLL
     for (int r = 0; r < R; ++r) {
       const V x = V::set1(q[r * a.head_dim + d]);
@@ -93,8 +107,8 @@ void softmax_row(const AttentionPiece& a, int row) {
 }
 
 /// o += p v over positions [begin, end), for R rows and 16 * N elements from `first` on.
-template <class V, int R, int N>
-void value_tile(const AttentionPiece& a, int row, int first, int begin, int end) {
+template <class V, int R, int N, class T>
+void value_tile(const AttentionPiece& a, const T* v, int row, int first, int begin, int end) {
   float* o = a.o + static_cast<std::int64_t>(row) * a.v_stride + first;
   const float* p = a.p + row * kPagePositions;
   V acc[R][N];
@@ -103,11 +117,11 @@ void value_tile(const AttentionPiece& a, int row, int first, int begin, int end)
     MINFER_UNROLL
     for (int n = 0; n < N; ++n) acc[r][n] = V::load(o + r * a.v_stride + n * kLanes);
   }
-  const float* v = a.v + static_cast<std::int64_t>(begin) * a.v_stride + first;
+  v += static_cast<std::int64_t>(begin) * a.v_stride + first;
   for (int j = begin; j < end; ++j, v += a.v_stride) {
     V values[N];
     MINFER_UNROLL
-    for (int n = 0; n < N; ++n) values[n] = V::load(v + n * kLanes);
+    for (int n = 0; n < N; ++n) values[n] = load_lanes<V>(v + n * kLanes);
     MINFER_UNROLL
     for (int r = 0; r < R; ++r) {
       const V x = V::set1(p[r * kPagePositions + j]);
@@ -122,23 +136,24 @@ void value_tile(const AttentionPiece& a, int row, int first, int begin, int end)
   }
 }
 
-template <class V, int R, int N>
-void values(const AttentionPiece& a, int row, int begin, int end) {
+template <class V, int R, int N, class T>
+void values(const AttentionPiece& a, const T* v, int row, int begin, int end) {
   if (begin >= end) return;
   int d = 0;
-  for (; d + N * kLanes <= a.v_stride; d += N * kLanes) value_tile<V, R, N>(a, row, d, begin, end);
-  for (; d < a.v_stride; d += kLanes) value_tile<V, R, 1>(a, row, d, begin, end);
+  for (; d + N * kLanes <= a.v_stride; d += N * kLanes)
+    value_tile<V, R, N>(a, v, row, d, begin, end);
+  for (; d < a.v_stride; d += kLanes) value_tile<V, R, 1>(a, v, row, d, begin, end);
 }
 
-template <class V, int R, int N>
-void piece_tile(const AttentionPiece& a, int row) {
+template <class V, int R, int N, class T>
+void piece_tile(const AttentionPiece& a, const PageView<T>& page, int row) {
   const TileRange t = tile_range(a, row, R);
   if (t.outer_begin >= t.outer_end) return;
   int j = t.outer_begin & ~(kLanes - 1);
   for (; j + N * kLanes <= kPagePositions && j + (N - 1) * kLanes < t.outer_end; j += N * kLanes) {
-    score_tile<V, R, N>(a, row, j);
+    score_tile<V, R, N>(a, page.k, row, j);
   }
-  for (; j < t.outer_end; j += kLanes) score_tile<V, R, 1>(a, row, j);
+  for (; j < t.outer_end; j += kLanes) score_tile<V, R, 1>(a, page.k, row, j);
   for (int r = row; r < row + R; ++r) {
     if (a.begin[r] < a.end[r]) softmax_row<V>(a, r);
     float* o = a.o + static_cast<std::int64_t>(r) * a.v_stride;
@@ -147,34 +162,47 @@ void piece_tile(const AttentionPiece& a, int row) {
   // Every row walks its positions in order: those before the common ones, the common ones, the
   // rest.
   if (t.inner_begin >= t.inner_end) {
-    for (int r = row; r < row + R; ++r) values<V, 1, 4>(a, r, a.begin[r], a.end[r]);
+    for (int r = row; r < row + R; ++r) values<V, 1, 4>(a, page.v, r, a.begin[r], a.end[r]);
     return;
   }
-  for (int r = row; r < row + R; ++r) values<V, 1, 4>(a, r, a.begin[r], t.inner_begin);
-  values<V, R, N>(a, row, t.inner_begin, t.inner_end);
-  for (int r = row; r < row + R; ++r) values<V, 1, 4>(a, r, t.inner_end, a.end[r]);
+  for (int r = row; r < row + R; ++r) values<V, 1, 4>(a, page.v, r, a.begin[r], t.inner_begin);
+  values<V, R, N>(a, page.v, row, t.inner_begin, t.inner_end);
+  for (int r = row; r < row + R; ++r) values<V, 1, 4>(a, page.v, r, t.inner_end, a.end[r]);
+}
+
+/// Rows of the next tile when `left` are left: as few and as even tiles as the registers allow.
+template <class V>
+int tile_rows(int left) {
+  if (left <= V::kTileRows) return left;
+  return left < 2 * V::kTileRows ? (left + 1) / 2 : V::kTileRows;
+}
+
+/// Vectors that R rows take side by side: R * n sums, n keys and a query stay in registers.
+template <class V, int R>
+constexpr int tile_vectors() {
+  if (R == 1 || (R + 1) * 4 <= V::kTileRegisters) return 4;
+  return (R + 1) * 2 <= V::kTileRegisters ? 2 : 1;
+}
+
+template <class V, int R, class T>
+void rows_tile(const AttentionPiece& a, const PageView<T>& page, int row, int n_rows) {
+  if (n_rows == R) return piece_tile<V, R, tile_vectors<V, R>()>(a, page, row);
+  if constexpr (R > 1) rows_tile<V, R - 1>(a, page, row, n_rows);
+}
+
+template <class V, class T>
+void all_rows(const AttentionPiece& a, const PageView<T>& page) {
+  for (int row = 0; row < a.n_rows;) {
+    const int n = tile_rows<V>(a.n_rows - row);
+    rows_tile<V, V::kTileRows>(a, page, row, n);
+    row += n;
+  }
 }
 
 template <class V>
 void attention_piece(const AttentionPiece& a) {
-  int row = 0;
-  for (; row + kTile <= a.n_rows; row += kTile) {
-    piece_tile<V, kTile, V::kTileVectors>(a, row);
-  }
-  switch (a.n_rows - row) {
-    case 5:
-      return piece_tile<V, 5, V::kTileVectors>(a, row);
-    case 4:
-      return piece_tile<V, 4, V::kTileVectors>(a, row);
-    case 3:
-      return piece_tile<V, 3, V::kTileVectors>(a, row);
-    case 2:
-      return piece_tile < V, 2, V::kTileVectors == 1 ? 2 : V::kTileVectors > (a, row);
-    case 1:
-      return piece_tile<V, 1, 4>(a, row);
-    default:
-      return;
-  }
+  if (a.k_f16 != nullptr) return all_rows<V>(a, PageView<std::uint16_t>{a.k_f16, a.v_f16});
+  all_rows<V>(a, PageView<float>{a.k, a.v});
 }
 
 /// Row `row` of the merge, with the factors of what was there and of what comes.

@@ -20,8 +20,9 @@ alignas(64) inline constexpr std::int32_t kLaneMasks[32] = {-1, -1, -1, -1, -1, 
 struct Avx2Lanes {
   __m256 lo, hi;
 
-  /// Vectors of 16 lanes that a tile of attention rows takes side by side.
-  static constexpr int kTileVectors = 1;
+  /// A tile of attention: rows at most, and values of this type that it may keep in registers.
+  static constexpr int kTileRows = 6;
+  static constexpr int kTileRegisters = 7;
 
   static Avx2Lanes zero() { return {_mm256_setzero_ps(), _mm256_setzero_ps()}; }
   static Avx2Lanes set1(float x) { return {_mm256_set1_ps(x), _mm256_set1_ps(x)}; }

@@ -16,7 +16,9 @@ namespace {
 struct Avx512Lanes {
   __m512 v;
 
-  static constexpr int kTileVectors = 4;
+  /// A tile of attention: rows at most, and values of this type that it may keep in registers.
+  static constexpr int kTileRows = 8;
+  static constexpr int kTileRegisters = 30;
 
   static Avx512Lanes zero() { return {_mm512_setzero_ps()}; }
   static Avx512Lanes set1(float x) { return {_mm512_set1_ps(x)}; }

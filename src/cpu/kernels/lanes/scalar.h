@@ -18,8 +18,9 @@ namespace {
 struct ScalarLanes {
   float v[kLanes];
 
-  /// Vectors of 16 lanes that a tile of attention rows takes side by side.
-  static constexpr int kTileVectors = 1;
+  /// A tile of attention: rows at most, and values of this type that it may keep in registers.
+  static constexpr int kTileRows = 6;
+  static constexpr int kTileRegisters = 7;
 
   template <class F>
   static ScalarLanes make(F f) {
