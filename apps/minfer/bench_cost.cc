@@ -41,9 +41,8 @@ Cost CostModel::attention(std::int32_t n_rows, std::int32_t first) const {
     const auto oldest_seen = [&](std::int32_t position) {
       return layer.window > 0 ? std::max(0, position - layer.window + 1) : 0;
     };
-    const double row_bytes =
-        static_cast<double>(backend_.kv_layer_bytes(kv_.format, layer.n_head_kv, hp.head_dim)) /
-        backend::kPageRows;
+    const backend::KvStrips page = backend_.kv_strips(kv_.format, layer.n_head_kv, hp.head_dim);
+    const double row_bytes = static_cast<double>(page.bytes()) / backend::kPageRows;
     cost.bytes += row_bytes * (first + n_rows - oldest_seen(first));
     for (std::int32_t position = first; position < first + n_rows; ++position) {
       // Q.K and weights times V.
