@@ -2,7 +2,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <optional>
+#include <chrono>
+#include <cmath>
 
 #include "bench_cost.h"
 #include "bench_report.h"
@@ -77,9 +78,25 @@ class BenchRun {
       if (i >= 0) row.samples.push_back(n_tokens / seconds);  // the first warms up
     }
     const Cost cost = prefill ? prefill_cost(row) : decode_cost(row);
-    row.bytes_per_token = cost.bytes / n_tokens;
-    row.flops_per_token = cost.flops / n_tokens;
+    row.token_cost = cost / n_tokens;
+    const double n_forwards = prefill ? std::ceil(n_tokens / options_.batch_size) : row.n_gen;
+    const auto forward_bytes = static_cast<std::uint64_t>(cost.bytes / n_forwards);
+    MINFER_ASSIGN_OR_RETURN(row.limits, limits(forward_bytes));
     return ok_status();
+  }
+
+  /// Those of about so many bytes and of the last few seconds.
+  Result<cpu::MachineLimits> limits(std::uint64_t n_bytes) {
+    using std::chrono::steady_clock;
+    constexpr std::chrono::seconds kFresh(10);
+    const bool same_size = n_bytes < 2 * limits_bytes_ && limits_bytes_ < 2 * n_bytes;
+    if (!same_size || steady_clock::now() - limits_time_ > kFresh) {
+      MINFER_ASSIGN_OR_RETURN(limits_,
+                              cpu::measure_limits(loaded_.isa, loaded_.threads.n_threads, n_bytes));
+      limits_bytes_ = n_bytes;
+      limits_time_ = steady_clock::now();
+    }
+    return limits_;
   }
 
   [[nodiscard]] Cost prefill_cost(const BenchRow& row) const {
@@ -106,6 +123,9 @@ class BenchRun {
   CostModel cost_;
   BenchSequences sequences_;
   BenchRow settings_;
+  cpu::MachineLimits limits_;
+  std::uint64_t limits_bytes_ = 0;
+  std::chrono::steady_clock::time_point limits_time_;
 };
 
 Status check_sizes(const Options& options) {

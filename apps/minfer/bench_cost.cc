@@ -13,6 +13,17 @@ bool is_output(const backend::WeightSource& weight) {
 
 }  // namespace
 
+Cost& Cost::operator+=(const Cost& other) {
+  bytes += other.bytes;
+  int8_flops += other.int8_flops;
+  float_flops += other.float_flops;
+  return *this;
+}
+
+Cost Cost::operator/(double n) const {
+  return {.bytes = bytes / n, .int8_flops = int8_flops / n, .float_flops = float_flops / n};
+}
+
 Cost CostModel::weights(std::int32_t n_tokens, std::int32_t n_out) const {
   const model::HParams& hp = model_.hparams();
   Cost cost;
@@ -29,7 +40,8 @@ Cost CostModel::weights(std::int32_t n_tokens, std::int32_t n_out) const {
     }
     cost.bytes += share_read * static_cast<double>(row_size_bytes(weight.view.dtype,
                                                                   static_cast<std::uint64_t>(n)));
-    if (matrix) cost.flops += 2.0 * n * rows;
+    if (!matrix) continue;
+    (is_block_quantized(weight.view.dtype) ? cost.int8_flops : cost.float_flops) += 2.0 * n * rows;
   }
   return cost;
 }
@@ -46,7 +58,7 @@ Cost CostModel::attention(std::int32_t n_rows, std::int32_t first) const {
     cost.bytes += row_bytes * (first + n_rows - oldest_seen(first));
     for (std::int32_t position = first; position < first + n_rows; ++position) {
       // Q.K and weights times V.
-      cost.flops += 4.0 * layer.n_head * hp.head_dim * (position - oldest_seen(position) + 1);
+      cost.float_flops += 4.0 * layer.n_head * hp.head_dim * (position - oldest_seen(position) + 1);
     }
   }
   return cost;
@@ -57,7 +69,7 @@ Cost CostModel::forward(std::int32_t n_seq, std::int32_t n_rows, std::int32_t fi
   Cost cost = weights(n_seq * n_rows, n_out);
   Cost one = attention(n_rows, first);
   one.bytes *= n_seq;
-  one.flops *= n_seq;
+  one.float_flops *= n_seq;
   return cost += one;
 }
 

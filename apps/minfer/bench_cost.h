@@ -14,13 +14,13 @@
 namespace minfer::app {
 
 struct Cost {
-  double bytes = 0;  // of weights and KV
-  double flops = 0;  // two a multiplication and addition
-  Cost& operator+=(const Cost& other) {
-    bytes += other.bytes;
-    flops += other.flops;
-    return *this;
-  }
+  double bytes = 0;        // of weights and KV
+  double int8_flops = 0;   // two a multiply-add of quantised weights
+  double float_flops = 0;  // two a multiply-add of other weights and of attention
+
+  [[nodiscard]] double flops() const { return int8_flops + float_flops; }
+  Cost& operator+=(const Cost& other);
+  [[nodiscard]] Cost operator/(double n) const;
 };
 
 class CostModel {

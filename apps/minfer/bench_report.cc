@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <numeric>
 
@@ -33,16 +34,24 @@ std::string csv_field(std::string_view text) {
   return field + "\"";
 }
 
+/// "84% of 48.2 GB/s": of the limit that is nearer.
+std::string share_cell(const BenchRow& row) {
+  const double percent = 100 * row.share_of_limit();
+  return row.memory_share() >= row.arithmetic_share()
+             ? fmt::format("{:.0f}% of {:.1f} GB/s", percent, row.limits.read_gbps)
+             : fmt::format("{:.0f}% of {:.0f} GFLOP/s", percent, row.arithmetic_limit());
+}
+
 std::string as_markdown(std::span<const BenchRow> rows) {
   std::string text =
-      "| model | size | params | isa | threads | test | tok/s | GB/s | GFLOP/s |\n"
-      "|---|---:|---:|---|---:|---|---:|---:|---:|\n";
+      "| model | size | params | isa | threads | test | tok/s | GB/s | GFLOP/s | share of limit |\n"
+      "|---|---:|---:|---|---:|---|---:|---:|---:|---|\n";
   for (const BenchRow& row : rows) {
-    text +=
-        fmt::format("| {} | {} | {:.1f} M | {} | {} | {} | {:.2f} ± {:.2f} | {:.1f} | {:.1f} |\n",
-                    markdown_cell(row.model), megabytes(row.size_bytes),
-                    static_cast<double>(row.n_params) / 1e6, row.isa, row.n_threads, row.test(),
-                    row.mean(), row.deviation(), row.gbps(), row.gflops());
+    text += fmt::format(
+        "| {} | {} | {:.1f} M | {} | {} | {} | {:.2f} ± {:.2f} | {:.1f} | {:.1f} | {} |\n",
+        markdown_cell(row.model), megabytes(row.size_bytes),
+        static_cast<double>(row.n_params) / 1e6, row.isa, row.n_threads, row.test(), row.mean(),
+        row.deviation(), row.gbps(), row.gflops(), share_cell(row));
   }
   return text;
 }
@@ -50,12 +59,12 @@ std::string as_markdown(std::span<const BenchRow> rows) {
 std::string as_csv(std::span<const BenchRow> rows) {
   std::string text =
       "model,size,params,backend,isa,threads,test,n_prompt,n_gen,depth,n_seq,ts_mean,"
-      "ts_stddev,gbps,gflops\n";
+      "ts_stddev,gbps,gflops,share_of_limit\n";
   for (const BenchRow& row : rows) {
-    text += fmt::format("{},{},{},cpu,{},{},{},{},{},{},{},{:.3f},{:.3f},{:.3f},{:.3f}\n",
+    text += fmt::format("{},{},{},cpu,{},{},{},{},{},{},{},{:.3f},{:.3f},{:.3f},{:.3f},{:.3f}\n",
                         csv_field(row.model), row.size_bytes, row.n_params, row.isa, row.n_threads,
                         row.test(), row.n_prompt, row.n_gen, row.depth, row.n_seq, row.mean(),
-                        row.deviation(), row.gbps(), row.gflops());
+                        row.deviation(), row.gbps(), row.gflops(), row.share_of_limit());
   }
   return text;
 }
@@ -80,6 +89,7 @@ void append_json(JsonWriter& json, const BenchRow& row) {
   json.end_array();
   json.key("gbps").number(row.gbps());
   json.key("gflops").number(row.gflops());
+  json.key("share_of_limit").number(row.share_of_limit());
   json.end_object();
 }
 
@@ -103,6 +113,14 @@ double BenchRow::deviation() const {
   for (const double x : samples) sum += (x - mean()) * (x - mean());
   return std::sqrt(sum / static_cast<double>(samples.size() - 1));
 }
+
+double BenchRow::arithmetic_limit() const {
+  const double seconds =
+      token_cost.int8_flops / limits.int8_gflops + token_cost.float_flops / limits.float32_gflops;
+  return token_cost.flops() / seconds;
+}
+
+double BenchRow::share_of_limit() const { return std::max(memory_share(), arithmetic_share()); }
 
 std::string bench_table(std::span<const BenchRow> rows, std::string_view format) {
   if (format == "csv") return as_csv(rows);

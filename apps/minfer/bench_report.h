@@ -7,6 +7,9 @@
 #include <string_view>
 #include <vector>
 
+#include "bench_cost.h"
+#include "cpu/machine_limits.h"
+
 namespace minfer::app {
 
 /// One combination of settings, measured.
@@ -22,8 +25,8 @@ struct BenchRow {
   std::int32_t depth = 0;     // tokens in each sequence before
   std::int32_t n_seq = 1;
   std::vector<double> samples;  // tokens of all sequences a second, one a repetition
-  double bytes_per_token = 0;   // of weights and KV that a token's share of a forward reads
-  double flops_per_token = 0;
+  Cost token_cost;              // a token's share of what the forwards read and compute
+  cpu::MachineLimits limits;    // measured beside the samples
 
   /// "pp512", "tg128", with "@d2048", "x8" and " q8_0" where depth, sequences or another KV type
   /// than f16 are set.
@@ -31,8 +34,15 @@ struct BenchRow {
   [[nodiscard]] double mean() const;
   /// Standard deviation of the samples; 0 for one.
   [[nodiscard]] double deviation() const;
-  [[nodiscard]] double gbps() const { return mean() * bytes_per_token / 1e9; }
-  [[nodiscard]] double gflops() const { return mean() * flops_per_token / 1e9; }
+  [[nodiscard]] double gbps() const { return mean() * token_cost.bytes * 1e-9; }
+  [[nodiscard]] double gflops() const { return mean() * token_cost.flops() * 1e-9; }
+
+  /// The share of the time that reading alone would take at the measured limit.
+  [[nodiscard]] double memory_share() const { return gbps() / limits.read_gbps; }
+  /// The same of multiplying and adding alone: its limit in GFLOP/s, of so much int8 and F32.
+  [[nodiscard]] double arithmetic_limit() const;
+  [[nodiscard]] double arithmetic_share() const { return gflops() / arithmetic_limit(); }
+  [[nodiscard]] double share_of_limit() const;  // the larger of the two
 };
 
 /// `format`: "md", "csv" or "json".

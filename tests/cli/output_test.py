@@ -111,7 +111,8 @@ class Bench(rig.Test):
             self.assertEqual(sorted(row), sorted((
                 "model", "size", "params", "backend", "isa", "threads", "test", "n_prompt",
                 "n_gen", "depth", "n_seq", "ts_mean", "ts_stddev", "samples_ts", "gbps",
-                "gflops")))
+                "gflops", "share_of_limit")))
+            self.assertTrue(0 < row["share_of_limit"] < 1.5, row)
             self.assertEqual(len(row["samples_ts"]), 2)
             self.assertAlmostEqual(row["ts_mean"], sum(row["samples_ts"]) / 2, delta=1e-3)
         self.assertEqual((rows[0]["n_prompt"], rows[0]["n_gen"]), (16, 0))
