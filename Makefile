@@ -24,11 +24,12 @@ RUN_OPTIONS ?= --temp 0.2 -n 512
 CONFIGURE := cmake --log-level=WARNING
 BUILD := cmake --build
 
-.PHONY: help build run test unit sanitizers models bench fuzz format docs clean
+.PHONY: help build run test unit sanitizers models bench bench-peer fuzz format docs clean
 
 help:  ## this list
-	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' Makefile | expand -t 18
-	@echo '  Options: PROMPT="..." RUN_OPTIONS="..." (run), SECONDS=600 (fuzz, for each target), BUILD_JOBS=N'
+	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile | expand -t 18
+	@echo '  Options: PROMPT="..." RUN_OPTIONS="..." (run), SECONDS=600 (fuzz, for each target), BUILD_JOBS=N,'
+	@echo '    PEER=DIR QUICK=1 PAIRS=5 (bench-peer)'
 
 build:  ## build/minfer
 	@scripts/setup >&2
@@ -64,6 +65,10 @@ models:  ## the three small models that the tests use, into models/
 bench: build  ## speed of the demo model on this machine
 	@scripts/get_models S >&2
 	@build/minfer bench $(MODEL)
+
+bench-peer: build  ## minfer beside the engine in PEER=DIR, interleaved: build/bench_peer.md
+	@scripts/get_models S $(if $(QUICK),,Q G) >&2
+	@scripts/bench_peer "$(PEER)" $(if $(QUICK),--quick) $(if $(PAIRS),--pairs $(PAIRS))
 
 fuzz:  ## each fuzz target for SECONDS
 	@scripts/setup --dev >&2
