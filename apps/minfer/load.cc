@@ -28,6 +28,39 @@ std::string header_line(const Loaded& loaded, const SessionPlan& session) {
                      loaded.threads.reason, cpu::isa_name(loaded.isa));
 }
 
+/// The context that the options ask for, or the automatic one.
+engine::ContextRequest context_request(const Options& options, const MemoryLimit& memory,
+                                       const model::Model& model, const backend::Backend& cpu,
+                                       backend::KvFormat format) {
+  engine::ContextRequest request;
+  request.wanted = options.ctx_size;
+  request.trained = model.hparams().n_ctx_train;
+  request.weight_bytes = model.weight_bytes();
+  request.kv_bytes_per_position = model.kv_bytes_per_position(cpu, format);
+  request.memory = memory;
+  return request;
+}
+
+/// Why `copy_bytes` of re-ordered weights should not be made: they, the KV and a tenth do not fit.
+/// Empty: they do.
+std::string reason_against_copy(const Options& options, const MemoryLimit& memory,
+                                const model::Model& model, const backend::Backend& cpu,
+                                std::uint64_t copy_bytes) {
+  std::uint64_t kv_bytes = 0;
+  const auto format = backend::kv_format_from_name(options.kv_type);
+  if (!format.ok()) return {};  // reported where the session is made
+  const engine::ContextRequest request = context_request(options, memory, model, cpu, *format);
+  if (const auto context = engine::choose_context(request); context.ok()) {
+    kv_bytes = static_cast<std::uint64_t>(context->n_ctx) * request.kv_bytes_per_position;
+  }
+  if (engine::copy_fits(memory, copy_bytes, kv_bytes)) return {};
+  return fmt::format(
+      "weights stay in the order of the file, which is slower: re-ordered ({}) with a KV of {} "
+      "they "
+      "do not fit in the {} of {}",
+      megabytes(copy_bytes), megabytes(kv_bytes), megabytes(memory.bytes), memory.reason);
+}
+
 }  // namespace
 
 std::string megabytes(std::uint64_t bytes) {
@@ -39,6 +72,7 @@ Result<Loaded> load(const Invocation& invocation, const EnvSwitches& env) {
   const double start = now_seconds();
   Loaded loaded;
   MINFER_ASSIGN_OR_RETURN(loaded.isa, cpu::choose_isa(env.isa));
+  loaded.memory = memory_limit();
   loaded.threads =
       options.threads > 0 ? ThreadChoice{options.threads, "--threads"} : default_threads();
 
@@ -59,8 +93,18 @@ Result<Loaded> load(const Invocation& invocation, const EnvSwitches& env) {
   cpu_options.isa = loaded.isa;
   cpu_options.op_timing = env.op_timing;
   cpu_options.load_progress = [&bar](double share) { bar.update(share); };
+  cpu_options.repack = !options.no_repack;
+  const model::Model* loading = model.get();
+  const backend::Backend* cpu = nullptr;
+  cpu_options.may_copy = [&](std::uint64_t copy_bytes) {
+    std::string why = reason_against_copy(options, loaded.memory, *loading, *cpu, copy_bytes);
+    if (why.empty()) return true;
+    loaded.warnings.push_back(std::move(why));
+    return false;
+  };
   engine::BackendList backends;
   MINFER_ASSIGN_OR_RETURN(auto backend, cpu::make_cpu_backend(cpu_options));
+  cpu = backend.get();
   backends.push_back(std::move(backend));
   MINFER_ASSIGN_OR_RETURN(loaded.engine,
                           engine::Engine::create(std::move(model), std::move(backends)));
@@ -75,12 +119,8 @@ Result<SessionPlan> plan_session(const Loaded& loaded, const Invocation& invocat
   MINFER_ASSIGN_OR_RETURN(const backend::KvFormat format,
                           backend::kv_format_from_name(options.kv_type));
   const model::Model& model = loaded.model();
-  engine::ContextRequest request;
-  request.wanted = options.ctx_size;
-  request.trained = model.hparams().n_ctx_train;
-  request.weight_bytes = model.weight_bytes();
-  request.kv_bytes_per_position = model.kv_bytes_per_position(loaded.engine->cpu(), format);
-  request.memory = memory_limit();
+  engine::ContextRequest request =
+      context_request(options, loaded.memory, model, loaded.engine->cpu(), format);
   request.n_prompt = n_prompt;
   request.n_predict = n_predict;
   MINFER_ASSIGN_OR_RETURN(const engine::ContextChoice context, engine::choose_context(request));
@@ -96,8 +136,10 @@ Result<SessionPlan> plan_session(const Loaded& loaded, const Invocation& invocat
   plan.options.dump_dir = env.graph_dump;
   plan.n_ctx = context.n_ctx;
   plan.n_ctx_reason = context.reason;
+  plan.warnings = loaded.warnings;
   if (const text::Tokenizer* tokenizer = model.tokenizer(); tokenizer != nullptr) {
-    plan.warnings.assign(tokenizer->warnings().begin(), tokenizer->warnings().end());
+    plan.warnings.insert(plan.warnings.end(), tokenizer->warnings().begin(),
+                         tokenizer->warnings().end());
   }
   if (!context.note.empty()) plan.warnings.push_back(context.note);
   return plan;

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "base/memory.h"
 #include "base/status.h"
 #include "base/thread_pool.h"
 #include "cpu/isa.h"
@@ -18,6 +19,8 @@ struct Loaded {
   std::unique_ptr<engine::Engine> engine;
   ThreadChoice threads;
   cpu::Isa isa{};
+  MemoryLimit memory;  // before anything was loaded
+  std::vector<std::string> warnings;
   double seconds = 0;
 
   [[nodiscard]] const model::Model& model() const { return engine->model(); }
@@ -30,7 +33,7 @@ struct SessionPlan {
   engine::SessionOptions options;
   std::int32_t n_ctx = 0;
   std::string n_ctx_reason;
-  std::vector<std::string> warnings;  // lines for the user: of the tokenizer and of the context
+  std::vector<std::string> warnings;  // lines for the user: of loading, tokenizer and context
 };
 
 /// What a session will be, with the context of engine/context_size.h. `n_prompt`, `n_predict`: see

@@ -46,6 +46,7 @@ struct Options {
   std::int32_t batch_size = 512;
   std::string kv_type = "f16";
   bool check_tensors = false;
+  bool no_repack = false;
 
   // sampling
   std::int64_t seed = 42;

@@ -80,7 +80,9 @@ class CpuBackend final : public backend::Backend {
       std::span<const backend::WeightSource> sources) override {
     MINFER_ASSIGN_OR_RETURN(
         std::unique_ptr<backend::Weights> weights,
-        CpuWeights::load(runtime_, sources, options_.repack, options_.load_progress));
+        CpuWeights::load(runtime_, sources,
+                         {.repack = options_.repack, .may_copy = options_.may_copy},
+                         options_.load_progress));
     return weights;
   }
   Result<std::unique_ptr<backend::Program>> compile(

@@ -18,6 +18,9 @@ struct CpuOptions {
   /// Keep matrices interleaved for the kernels (a copy, the file's pages are given back). Off: the
   /// kernels read the file's own layout. No bit of a result differs.
   bool repack = true;
+  /// Asked before that with the bytes of the copy; false leaves the matrices as they are. Empty:
+  /// yes.
+  std::function<bool(std::uint64_t copy_bytes)> may_copy = {};
   /// Phases that cost less (Phase::cost) run on one thread, where a barrier would cost more than
   /// is won. No bit of a result differs; 0 shares out everything (tests).
   std::int64_t serial_cost = 16384;

@@ -137,8 +137,45 @@ void quantize_block(Isa isa, const float* x32, std::int64_t block, std::int64_t 
   quantize_row(isa, x32, kBlockElements, to + block * static_cast<std::int64_t>(sizeof(Q8ABlock)));
 }
 
+namespace {
+
+/// As many as the kernels for many rows take side by side.
+constexpr std::int64_t kTilesInScratch = 2;
+
+/// A plain matrix through the kernel for tiles, which are made on the way.
+void mat_mul_tile_by_tile(MatMulKernel kernel, const MatMulArgs& args, std::int64_t tile_begin,
+                          std::int64_t tile_end) {
+  const PackedWeight& plain = *args.weight;
+  MINFER_CHECK(args.tile != nullptr);
+  const std::byte* rows = plain.data + args.matrix * plain.matrix_stride;
+  for (std::int64_t tile = tile_begin; tile < tile_end; tile += kTilesInScratch) {
+    const std::int64_t end = std::min(tile + kTilesInScratch, tile_end);
+    const std::int64_t first_row = tile * kTileRows;
+    const std::int64_t n_rows = std::min(end * kTileRows, plain.n_rows) - first_row;
+    interleave(plain.dtype, rows + tile * plain.tile_stride, n_rows, plain.n_cols, args.tile, 0,
+               end - tile);
+    const PackedWeight part = interleaved_weight(plain.dtype, args.tile, n_rows, plain.n_cols);
+    MatMulArgs part_args = args;
+    part_args.weight = &part;
+    part_args.matrix = 0;
+    part_args.column_base = args.column_base - first_row;
+    kernel(part_args, 0, end - tile);
+  }
+}
+
+}  // namespace
+
+std::uint64_t tile_scratch_bytes(const PackedWeight& weight, Isa isa) {
+  if (weight.interleaved || !can_interleave(weight.dtype, isa)) return 0;
+  return interleaved_bytes(weight.dtype, kTilesInScratch * kTileRows, weight.n_cols);
+}
+
 void mat_mul(Isa isa, const MatMulArgs& args, std::int64_t tile_begin, std::int64_t tile_end) {
   const PackedWeight& weight = *args.weight;
+  if (!weight.interleaved && can_interleave(weight.dtype, isa)) {
+    const MatMulKernel kernel = find_kernel(weight.dtype, isa, WeightLayout::kInterleaved);
+    return mat_mul_tile_by_tile(kernel, args, tile_begin, tile_end);
+  }
   const MatMulKernel kernel = find_kernel(
       weight.dtype, isa, weight.interleaved ? WeightLayout::kInterleaved : WeightLayout::kPlain);
   MINFER_CHECK(kernel != nullptr);

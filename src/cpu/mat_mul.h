@@ -81,7 +81,12 @@ struct MatMulArgs {
   std::int64_t y_stride = 0;  // floats from a row to the next
   /// Columns are written at y[... + c - column_base].
   std::int64_t column_base = 0;
+  /// tile_scratch_bytes() of the weight, 64-byte aligned.
+  std::byte* tile = nullptr;
 };
+/// Bytes that mat_mul needs for a weight of this layout: a plain matrix whose fast kernel takes
+/// tiles is re-ordered there, a few rows at a time. Often 0.
+std::uint64_t tile_scratch_bytes(const PackedWeight& weight, Isa isa);
 void mat_mul(Isa isa, const MatMulArgs& args, std::int64_t tile_begin, std::int64_t tile_end);
 
 /// Decodes row `row` of matrix 0 to n_cols floats (embedding look-up), either layout.

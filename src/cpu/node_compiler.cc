@@ -36,7 +36,7 @@ ValueRef NodeCompiler::value(ir::ValueId id) const {
   return ref;
 }
 
-Result<const PackedWeight*> NodeCompiler::matrix(int i) const {
+Result<const PackedWeight*> NodeCompiler::matrix(int i) {
   const std::int32_t index = request_.graph->value(node_.inputs[i]).weight;
   MINFER_CHECK(weights_ != nullptr && index >= 0 &&
                static_cast<std::size_t>(index) < weights_->size());
@@ -45,6 +45,7 @@ Result<const PackedWeight*> NodeCompiler::matrix(int i) const {
     return internal_error(
         fmt::format("[cpu] tensor \"{}\" was not loaded as a matrix", weights_->name(index)));
   }
+  tile_bytes_ = std::max(tile_bytes_, tile_scratch_bytes(weight, runtime_.isa()));
   return &weight;
 }
 

@@ -56,8 +56,8 @@ class NodeCompiler {
   /// Input or output `i` in the arena; an absent value gives placed = false.
   [[nodiscard]] ValueRef input(int i) const { return value(node_.inputs[i]); }
   [[nodiscard]] ValueRef output(int i) const { return value(node_.outputs[i]); }
-  /// Input `i`, a weight, as a matrix or as F32.
-  [[nodiscard]] Result<const PackedWeight*> matrix(int i) const;
+  /// Input `i`, a weight, as a matrix (with room for its tiles) or as F32.
+  [[nodiscard]] Result<const PackedWeight*> matrix(int i);
   [[nodiscard]] Result<std::span<const float>> floats(int i) const;
   [[nodiscard]] Result<KvLayerRef> kv_layer(std::int32_t layer) const;
   /// The table for `rope` with the factors of input `factors` (-1: none).
@@ -78,6 +78,7 @@ class NodeCompiler {
   Result<RowsRef> product_rows(const ValueRef& x, const PackedWeight& weight);
 
   [[nodiscard]] std::uint64_t thread_bytes() const { return thread_bytes_; }
+  [[nodiscard]] std::uint64_t tile_bytes() const { return tile_bytes_; }
   [[nodiscard]] std::uint64_t shared_bytes() const { return shared_bytes_; }
 
  private:
@@ -89,6 +90,7 @@ class NodeCompiler {
   const CpuWeights* weights_;
   std::vector<std::unique_ptr<Phase>>& phases_;
   std::uint64_t thread_bytes_ = 0;
+  std::uint64_t tile_bytes_ = 0;
   std::uint64_t shared_bytes_ = 0;
 };
 

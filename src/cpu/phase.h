@@ -22,6 +22,7 @@ struct PhaseContext {
   const backend::StepContext& step;
   Isa isa;
   std::byte* scratch;  // of this thread, 64-byte aligned
+  std::byte* tile;     // of this thread too: MatMulArgs::tile of every product of the node
   std::byte* shared;   // of all threads, for what passes between the phases of one node
   std::atomic<std::int64_t>& next_item;
   int n_threads;  // how many take items; 1: this thread does it all

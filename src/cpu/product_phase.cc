@@ -67,6 +67,7 @@ class ProductPhase final : public Phase {
       }
       MatMulArgs args;
       args.weight = p.weight;
+      args.tile = c.tile;
       args.x = x_.row(c, begin);
       args.x_stride = static_cast<std::int64_t>(x_.row_bytes);
       args.n_x = end - begin;

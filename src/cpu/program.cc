@@ -46,8 +46,8 @@ Status CpuProgram::compile_node(const backend::CompileRequest& request, ir::Node
   std::vector<std::unique_ptr<Phase>> phases;
   NodeCompiler compiler(runtime_, request, id, phases);
   MINFER_RETURN_IF_ERROR(op_driver(node.op)(compiler));
-  MINFER_RETURN_IF_ERROR(
-      runtime_.reserve_scratch(compiler.thread_bytes(), compiler.shared_bytes()));
+  MINFER_RETURN_IF_ERROR(runtime_.reserve_scratch(compiler.thread_bytes(), compiler.tile_bytes(),
+                                                  compiler.shared_bytes()));
   std::size_t timing = 0;
   const NodeTraffic* traffic = nullptr;
   if (runtime_.op_timing()) {
@@ -169,6 +169,7 @@ void CpuProgram::run_parallel(std::size_t phase, int thread) {
   entries_[phase].phase->run({.step = *step_,
                               .isa = runtime_.isa(),
                               .scratch = runtime_.scratch(thread),
+                              .tile = runtime_.tile(thread),
                               .shared = runtime_.shared_scratch(),
                               .next_item = counters_[phase].next,
                               .n_threads = runtime_.n_threads()});
@@ -180,6 +181,7 @@ void CpuProgram::run_serial(std::size_t begin, std::size_t end) {
     entries_[i].phase->run({.step = *step_,
                             .isa = runtime_.isa(),
                             .scratch = runtime_.scratch(runtime_.n_threads()),
+                            .tile = runtime_.tile(runtime_.n_threads()),
                             .shared = runtime_.shared_scratch(),
                             .next_item = counters_[i].next,
                             .n_threads = 1});

@@ -10,10 +10,16 @@ namespace minfer::cpu {
 Runtime::Runtime(Isa isa, int n_threads, bool op_timing, std::int64_t serial_cost)
     : isa_(isa), op_timing_(op_timing), serial_cost_(serial_cost), pool_(n_threads) {}
 
-Status Runtime::reserve_scratch(std::uint64_t thread_bytes, std::uint64_t shared_bytes) {
+Status Runtime::reserve_scratch(std::uint64_t thread_bytes, std::uint64_t tile_bytes,
+                                std::uint64_t shared_bytes) {
+  const auto slots = static_cast<std::uint64_t>(n_threads()) + 1;
   thread_bytes = aligned(thread_bytes);
+  tile_bytes = aligned(tile_bytes);
+  if (tile_bytes > tile_bytes_) {
+    MINFER_ASSIGN_OR_RETURN(tiles_, MemoryBlock::create(slots * tile_bytes));
+    tile_bytes_ = tile_bytes;
+  }
   if (thread_bytes > thread_bytes_) {
-    const auto slots = static_cast<std::uint64_t>(n_threads()) + 1;
     MINFER_ASSIGN_OR_RETURN(scratch_, MemoryBlock::create(slots * thread_bytes));
     thread_bytes_ = thread_bytes;
 #if defined(MINFER_DEBUG)

@@ -29,10 +29,15 @@ class Runtime {
   [[nodiscard]] std::int64_t serial_cost() const { return serial_cost_; }
 
   /// Makes every thread's scratch and the shared one at least this large.
-  Status reserve_scratch(std::uint64_t thread_bytes, std::uint64_t shared_bytes);
+  Status reserve_scratch(std::uint64_t thread_bytes, std::uint64_t tile_bytes,
+                         std::uint64_t shared_bytes);
   /// Scratch of thread 0..n_threads()-1; n_threads(): of whoever runs a serial phase.
   [[nodiscard]] std::byte* scratch(int thread) const {
     return scratch_.data() + static_cast<std::uint64_t>(thread) * thread_bytes_;
+  }
+  /// The tile scratch of the same threads.
+  [[nodiscard]] std::byte* tile(int thread) const {
+    return tiles_.data() + static_cast<std::uint64_t>(thread) * tile_bytes_;
   }
   [[nodiscard]] std::byte* shared_scratch() const { return shared_.data(); }
 
@@ -52,8 +57,10 @@ class Runtime {
   std::int64_t serial_cost_;
   ThreadPool pool_;
   MemoryBlock scratch_;
+  MemoryBlock tiles_;
   MemoryBlock shared_;
   std::uint64_t thread_bytes_ = 0;
+  std::uint64_t tile_bytes_ = 0;
   std::vector<std::unique_ptr<RopeTable>> rope_tables_;
   std::vector<backend::OpTiming> timings_;
 };

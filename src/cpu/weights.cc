@@ -136,7 +136,7 @@ Result<std::vector<float>> decode(const backend::WeightSource& source) {
 
 Result<std::unique_ptr<CpuWeights>> CpuWeights::load(Runtime& runtime,
                                                      std::span<const backend::WeightSource> sources,
-                                                     bool repack,
+                                                     const Repack& how,
                                                      const std::function<void(double)>& progress) {
   auto weights = std::make_unique<CpuWeights>();
   weights->entries_.reserve(sources.size());
@@ -150,9 +150,9 @@ Result<std::unique_ptr<CpuWeights>> CpuWeights::load(Runtime& runtime,
     }
     if ((source.uses & (backend::kUseMatMul | backend::kUseRowLookup)) == 0) continue;
     entry.matrix = plain_matrix(source.view);
-    if (repack) total += copy_bytes(entry.matrix, source.uses, runtime.isa());
+    if (how.repack) total += copy_bytes(entry.matrix, source.uses, runtime.isa());
   }
-  if (total == 0) return weights;
+  if (total == 0 || (how.may_copy && !how.may_copy(total))) return weights;
 
   MINFER_ASSIGN_OR_RETURN(weights->copies_, MemoryBlock::create(total));
   weights->copies_.prefer_large_pages();

@@ -23,11 +23,15 @@ class Runtime;
 
 class CpuWeights final : public backend::Weights {
  public:
-  /// Interleaves with all threads of `runtime` if `repack`. `progress`, if not empty, is called
+  struct Repack {
+    bool repack = true;
+    std::function<bool(std::uint64_t copy_bytes)> may_copy = {};  // see CpuOptions
+  };
+  /// Interleaves with all threads of `runtime` as `how` allows. `progress`, if not empty, is called
   /// before each tensor with the share of the bytes done. Errors name the tensor.
   static Result<std::unique_ptr<CpuWeights>> load(Runtime& runtime,
                                                   std::span<const backend::WeightSource> sources,
-                                                  bool repack,
+                                                  const Repack& how,
                                                   const std::function<void(double)>& progress = {});
 
   [[nodiscard]] std::uint64_t extra_bytes() const override { return extra_bytes_; }

@@ -57,4 +57,9 @@ Result<ContextChoice> choose_context(const ContextRequest& request) {
   return choice;
 }
 
+bool copy_fits(const MemoryLimit& memory, std::uint64_t copy_bytes, std::uint64_t kv_bytes) {
+  const std::uint64_t kept = memory.bytes - memory.bytes / 11;  // what leaves a tenth of itself
+  return copy_bytes <= kept && kv_bytes <= kept - copy_bytes;
+}
+
 }  // namespace minfer::engine

@@ -1,4 +1,4 @@
-// How many positions a run gets.
+// How many positions a run gets, and whether re-ordered weights have room beside them.
 #pragma once
 
 #include <cstdint>
@@ -31,5 +31,9 @@ struct ContextChoice {
 /// not fit raises it, to min(trained, prompt + n), with a note. kOutOfRange: the prompt does not
 /// fit.
 Result<ContextChoice> choose_context(const ContextRequest& request);
+
+/// True if a re-ordered copy of the weights, the KV and a tenth of both fit in `memory`. The file's
+/// own pages do not count: they are given back while the copy is made.
+bool copy_fits(const MemoryLimit& memory, std::uint64_t copy_bytes, std::uint64_t kv_bytes);
 
 }  // namespace minfer::engine

@@ -38,6 +38,11 @@ class Prompts(rig.Test):
         self.assertEqual(result["text"], "Hello! How can I assist you today?")
         self.assertEqual(result["finish_reason"], "stop")
 
+    def test_weights_in_the_order_of_the_file_give_the_same_text(self):
+        prompt = ("Tell me about the sea.", "-n", 12)
+        self.assertEqual(self.result("S", *prompt, "--no-repack")["ids"],
+                         self.result("S", *prompt)["ids"])
+
     def test_the_begin_of_text_comes_once(self):
         for prompt in ("<bos>Hello", "Hello"):
             for raw in (("--raw",), ()):  # G has no template: both are raw

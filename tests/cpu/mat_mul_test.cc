@@ -48,7 +48,7 @@ class VectorKernel : public testing::TestWithParam<MatMulEntry> {
 };
 
 TEST_P(VectorKernel, EveryRowCount) {
-  for (std::int64_t n_x = 1; n_x <= 33; ++n_x) {
+  for (std::int64_t n_x = 1; n_x <= 45; ++n_x) {
     const Product product = {.dtype = GetParam().dtype,
                              .n_rows = 20,
                              .n_cols = std::max<std::int64_t>(96, least_k(GetParam().dtype)),

@@ -221,6 +221,22 @@ TEST(CpuProgram, a_repacked_matrix_is_resident_once) {
   std::filesystem::remove(path);
 }
 
+TEST(CpuProgram, a_copy_without_room_is_not_made) {
+  std::vector<std::byte> bytes(64 * 64 / 32 * 18);
+  const backend::WeightSource source{
+      .view = {bytes.data(), DType::kQ4_0, {64, 64}}, .name = "w", .uses = backend::kUseMatMul};
+  std::uint64_t asked = 0;
+  const auto cpu = cpu::make_cpu_backend({.isa = all_isas().back(),
+                                          .may_copy =
+                                              [&](std::uint64_t n) {
+                                                asked = n;
+                                                return false;
+                                              }})
+                       .value();
+  EXPECT_EQ(cpu->load_weights({&source, 1}).value()->extra_bytes(), 0U);
+  EXPECT_EQ(asked, all_isas().back() == cpu::Isa::kScalar ? 0U : bytes.size());
+}
+
 TEST(CpuProgram, no_threads_are_an_error) {
   EXPECT_EQ(cpu::make_cpu_backend({.n_threads = 0}).status().code(), StatusCode::kInvalidArgument);
 }

@@ -61,5 +61,13 @@ TEST(ContextSize, a_prompt_past_the_trained_length_is_refused_with_both_sizes) {
   EXPECT_NE(choice.status().message().find("8192 tokens"), std::string::npos);
 }
 
+TEST(ContextSize, a_copy_of_the_weights_needs_room_for_the_kv_and_a_tenth) {
+  const MemoryLimit memory{1100, "free memory"};
+  EXPECT_TRUE(copy_fits(memory, 600, 400));
+  EXPECT_FALSE(copy_fits(memory, 600, 401));
+  EXPECT_FALSE(copy_fits(memory, 1001, 0));
+  EXPECT_FALSE(copy_fits(memory, UINT64_MAX, UINT64_MAX));
+}
+
 }  // namespace
 }  // namespace minfer::engine

@@ -117,7 +117,13 @@ class Checker {
     for (const cpu::Isa isa : cpu::all_isas()) {
       if (!test_.all_isas || !cpu::choose_isa(cpu::isa_name(isa)).ok()) continue;
       variant(cpu::isa_title(isa), [isa](RigOptions& o) { o.isa = cpu::isa_name(isa); });
+      if (isa == cpu::Isa::kScalar) continue;  // has no other order
+      variant(std::string(cpu::isa_title(isa)) + ", weights as in the file", [isa](RigOptions& o) {
+        o.isa = cpu::isa_name(isa);
+        o.repack = false;
+      });
     }
+    variant("weights as in the file", [](RigOptions& o) { o.repack = false; });
   }
 
  private:

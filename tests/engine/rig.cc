@@ -26,6 +26,7 @@ std::unique_ptr<Rig> Rig::load(const std::string& path, const RigOptions& option
   cpu::CpuOptions cpu_options;
   cpu_options.n_threads = options.n_threads;
   cpu_options.isa = *isa;
+  cpu_options.repack = options.repack;
   auto backend = cpu::make_cpu_backend(cpu_options);
   if (!backend.ok()) {
     ADD_FAILURE() << backend.status().message();

@@ -19,6 +19,7 @@ struct RigOptions {
   std::int32_t batch_size = 512;
   std::int32_t n_ctx = 512;
   std::int32_t max_sequences = 1;
+  bool repack = true;
   bool fuse_qkv = true;
   bool fuse_ffn = true;
   backend::KvFormat kv_format = backend::KvFormat::kF16;

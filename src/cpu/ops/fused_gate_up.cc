@@ -73,6 +73,7 @@ class GateUpPhase final : public Phase {
                       std::int64_t row, std::int64_t n_rows, std::int64_t column, std::int64_t n) {
     MatMulArgs args;
     args.weight = weight;
+    args.tile = c.tile;
     args.x = x.row(c, row);
     args.x_stride = static_cast<std::int64_t>(x.row_bytes);
     args.n_x = n_rows;

@@ -92,6 +92,7 @@ class ExpertsPhase final : public Phase {
     const std::int32_t* offsets = ints(c, p_.lists.offsets);
     MatMulArgs args;
     args.weight = p_.weight;
+    args.tile = c.tile;
     args.x = p_.x.row(c, 0);
     args.x_stride = kXUnit;
     args.y = p_.y.floats(c, 0);

@@ -157,15 +157,23 @@ struct FusedWeights {
   }
 };
 
-/// V::kTiles tiles, `apart` bytes from each other, times all C rows of x.
+/// Rows [first, first + n) of x, at most C of them, that meet the same tiles.
+struct RowRange {
+  std::int64_t first;
+  std::int64_t n;
+  /// Row `c` of C; those past the end are the last one again, and give the same result again.
+  [[nodiscard]] std::int64_t row(std::int64_t c) const { return first + least(c, n - 1); }
+};
+
+/// V::kTiles tiles, `apart` bytes from each other, times up to C rows of x.
 template <class V, class Type, int C>
-void fused_tiles(const MatMulArgs& args, const std::byte* data, std::int64_t tile_index,
-                 std::ptrdiff_t apart, std::int64_t n_lanes) {
+void fused_tiles(const MatMulArgs& args, const RowRange& rows, const std::byte* data,
+                 std::ptrdiff_t apart, std::int64_t column, std::int64_t n_lanes) {
   const std::int64_t n_blocks = args.weight->n_cols / (kBlockElements * Type::kSubs);
   const auto* tile = reinterpret_cast<const typename Type::Tile*>(data);
   XBlocks<C> a;
   a.at = 0;
-  for (int c = 0; c < C; ++c) a.row[c] = x_row(args, c);
+  for (int c = 0; c < C; ++c) a.row[c] = x_row(args, rows.row(c));
   typename V::Float acc[1][C];
   for (int c = 0; c < C; ++c) acc[0][c] = V::zero_floats();
   for (std::int64_t b = 0; b < n_blocks; ++b, ++tile) {
@@ -178,8 +186,7 @@ void fused_tiles(const MatMulArgs& args, const std::byte* data, std::int64_t til
       a.next();
     }
   }
-  const std::int64_t column = tile_index * kTileRows;
-  for (int c = 0; c < C; ++c) V::store(y_row(args, c) + column, acc[0][c], n_lanes);
+  for (int c = 0; c < C; ++c) V::store(y_row(args, rows.row(c)) + column, acc[0][c], n_lanes);
 }
 
 /// Columns of the tiles [tile, tile_end) that exist.
@@ -187,22 +194,47 @@ inline std::int64_t columns_from(const MatMulArgs& args, std::int64_t tile, std:
   return least(tile_end * kTileRows, args.weight->n_rows) - tile * kTileRows;
 }
 
-/// All tiles times between kLeast and kMost rows of x.
-template <class V, class Type, int kLeast, int kMost>
+/// All tiles times all rows of x, as many rows at a time as V has registers for: a tile comes from
+/// memory for the first of them and from the cache for the rest.
+template <class V, class Type>
 void fused(const MatMulArgs& args, const std::byte* matrix, std::int64_t tile_begin,
            std::int64_t tile_end) {
   const std::int64_t stride = args.weight->tile_stride;
+  const std::int64_t passes = (args.n_x + V::kMostFusedRows - 1) / V::kMostFusedRows;
+  const std::int64_t at_once = (args.n_x + passes - 1) / passes;
   for (std::int64_t tile = tile_begin; tile < tile_end; tile += V::kTiles) {
     const std::byte* data = matrix + tile * stride;
     const std::ptrdiff_t apart = tile + 1 < tile_end ? stride : 0;
     const std::int64_t n = columns_from(args, tile, tile_end);
-    if constexpr (kMost > kLeast) {
-      if (args.n_x == kMost) fused_tiles<V, Type, kMost>(args, data, tile, apart, n);
-      if constexpr (kMost - 1 > kLeast) {
-        if (args.n_x == kMost - 1) fused_tiles<V, Type, kMost - 1>(args, data, tile, apart, n);
+    const std::int64_t column = tile * kTileRows;
+    for (std::int64_t first = 0; first < args.n_x; first += at_once) {
+      const RowRange rows = {first, least(at_once, args.n_x - first)};
+      if (rows.n > 6) {
+        if constexpr (V::kMostFusedRows >= 8) {
+          fused_tiles<V, Type, 8>(args, rows, data, apart, column, n);
+        }
+      } else if (rows.n > 4) {
+        if constexpr (V::kMostFusedRows >= 6) {
+          fused_tiles<V, Type, 6>(args, rows, data, apart, column, n);
+        }
+      } else if (rows.n > 2) {
+        fused_tiles<V, Type, 4>(args, rows, data, apart, column, n);
+      } else {
+        fused_tiles<V, Type, 2>(args, rows, data, apart, column, n);
       }
     }
-    if (args.n_x == kLeast) fused_tiles<V, Type, kLeast>(args, data, tile, apart, n);
+  }
+}
+
+/// All tiles times one row of x.
+template <class V, class Type>
+void fused_row(const MatMulArgs& args, const std::byte* matrix, std::int64_t tile_begin,
+               std::int64_t tile_end) {
+  const std::int64_t stride = args.weight->tile_stride;
+  for (std::int64_t tile = tile_begin; tile < tile_end; tile += V::kTiles) {
+    const std::ptrdiff_t apart = tile + 1 < tile_end ? stride : 0;
+    fused_tiles<V, Type, 1>(args, {0, 1}, matrix + tile * stride, apart, tile * kTileRows,
+                            columns_from(args, tile, tile_end));
   }
 }
 
@@ -364,9 +396,9 @@ template <class V, class One, class Type>
 void mat_mul(const MatMulArgs& args, std::int64_t tile_begin, std::int64_t tile_end) {
   const std::byte* matrix = args.weight->data + args.matrix * args.weight->matrix_stride;
   if (args.n_x == 1) {
-    fused<One, Type, 1, 1>(args, matrix, tile_begin, tile_end);
-  } else if (args.n_x <= V::kMostFusedRows) {
-    fused<V, Type, 2, V::kMostFusedRows>(args, matrix, tile_begin, tile_end);
+    fused_row<One, Type>(args, matrix, tile_begin, tile_end);
+  } else if (args.n_x < V::kLeastPanelRows) {
+    fused<V, Type>(args, matrix, tile_begin, tile_end);
   } else {
     panels<V, Type>(args, matrix, tile_begin, tile_end);
   }

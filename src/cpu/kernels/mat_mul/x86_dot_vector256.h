@@ -23,7 +23,9 @@ struct Vector256 {
   static constexpr int kPanelVectors = 2;
   /// Rows of x that meet a panel of 1 or 2 vectors: sums and accumulators fill 16 registers.
   static constexpr int rows_at_once(int vectors) { return vectors == 2 ? 3 : 6; }
-  static constexpr int kMostFusedRows = 3;
+  /// Rows of x that meet tiles unpacked in registers; from kLeastPanelRows on panels are quicker.
+  static constexpr int kMostFusedRows = 6;
+  static constexpr int kLeastPanelRows = 17;
 
   MINFER_INLINE static Int load(const void* from, std::ptrdiff_t) {
     return _mm256_loadu_si256(static_cast<const __m256i*>(from));

@@ -22,7 +22,9 @@ struct Vector512 {
   static constexpr int kPanelVectors = 2;
   /// Rows of x that meet a panel of 1 or 2 vectors: sums and accumulators fill 32 registers.
   static constexpr int rows_at_once(int vectors) { return vectors == 2 ? 6 : 8; }
-  static constexpr int kMostFusedRows = 4;
+  /// Rows of x that meet tiles unpacked in registers; from kLeastPanelRows on panels are quicker.
+  static constexpr int kMostFusedRows = 8;
+  static constexpr int kLeastPanelRows = 40;
 
   /// 32 bytes of the tile at `from`, 32 of the next.
   MINFER_INLINE static Int load(const void* from, std::ptrdiff_t apart) {
