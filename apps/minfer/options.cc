@@ -41,6 +41,8 @@ const OptionRow kOptions[] = {
   {"batch-size", 0, kModelCommands, &Options::batch_size, "N", 1, 4096, "512", "tokens run at once in prefill; changes no bit of the result", "Engine"},
   {"kv-type", 0, kSessionCommands | kInfo, &Options::kv_type, "f32|f16|q8_0", 0, 0, "f16", "element type of the KV cache", "Engine"},
   {"no-repack", 0, kModelCommands, &Options::no_repack, "", 0, 0, "off", "keep the weights in the order of the file: less memory, slower, the same result", "Engine"},
+  {"spec", 0, kRun, &Options::spec, "MODE", 0, 0, "auto", "guess tokens ahead and check them in one forward; never changes the text. lookup: from what the text repeats; auto: lookup while it saves time; off; or the file of a draft model", "Engine"},
+  {"spec-n", 0, kRun, &Options::spec_n, "N", 1, 31, "31", "guess at most N tokens ahead", "Engine"},
   {"check-tensors", 0, kModelCommands | kInfo, &Options::check_tensors, "", 0, 0, "off", "read every weight once and refuse one that is not finite", "Engine"},
 
   {"quiet", 'q', kModelCommands, &Options::quiet, "", 0, 0, "off", "no header, progress or summary; errors stay", "Output"},

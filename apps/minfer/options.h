@@ -45,6 +45,8 @@ struct Options {
   std::int32_t threads = 0;
   std::int32_t batch_size = 512;
   std::string kv_type = "f16";
+  std::string spec = "auto";
+  std::int32_t spec_n = 31;
   bool check_tensors = false;
   bool no_repack = false;
 

@@ -117,8 +117,9 @@ Status set_list(std::string_view text, ListOf<T>& to, const Read& read_one) {
 /// Reads `text` into the option's place. `source` stands in messages: "--temp", "MINFER_ARG_TEMP".
 Status set_option(const OptionRow& row, std::string_view source, std::string_view text,
                   Options& options) {
-  // "auto" stands for 0 where that is the default's name.
-  if (row.default_text == "auto" && text == "auto") text = "0";
+  // "auto" stands for 0 where that is a number's default.
+  const bool is_text = std::holds_alternative<std::string Options::*>(row.target);
+  if (row.default_text == "auto" && text == "auto" && !is_text) text = "0";
   if (const auto* at = std::get_if<bool Options::*>(&row.target)) {
     return set_bool(source, text, options.*(*at));
   }

@@ -13,6 +13,7 @@
 #include "prompt_input.h"
 #include "sampling_settings.h"
 #include "signals.h"
+#include "speculation_choice.h"
 #include "terminal.h"
 
 namespace minfer::app {
@@ -98,13 +99,18 @@ std::string rate(double n, double seconds) {
 }
 
 std::string summary(const engine::GenerateResult& result, engine::Session& session,
-                    double total_seconds, std::uint64_t seed) {
+                    const engine::SpeculationCounts& ahead, double total_seconds,
+                    std::uint64_t seed) {
   const plan::GraphCacheStats& stats = session.forward().cache().stats();
   const double prefill = result.prefill_seconds;
   std::string text = fmt::format("Prefill: {} tokens in {:.2f} s ({})\n", result.n_prefill, prefill,
                                  rate(result.n_prefill, prefill));
   text += fmt::format("Generated: {} tokens in {:.2f} s ({})\n", result.ids.size(),
-                      result.decode_seconds, rate(result.n_decode_forwards, result.decode_seconds));
+                      result.decode_seconds, rate(result.n_decode_steps, result.decode_seconds));
+  if (ahead.rounds > 0) {
+    text += fmt::format("Speculation: {} of {} drafted tokens accepted in {} forwards\n",
+                        ahead.accepted, ahead.drafted, ahead.rounds);
+  }
   text += fmt::format(
       "Total: {:.2f} s | graphs: built {} in {:.2f} ms, reused {} | peak memory {} | seed {}\n",
       total_seconds, stats.built, stats.build_seconds * 1e3, stats.reused,
@@ -131,6 +137,7 @@ struct Job {
   sampling::SamplerOptions sampling;
   std::int32_t n_predict = 0;
   SessionChoice choice;
+  SpeculationChoice speculation;
 };
 
 void add_ids(JsonWriter& json, std::string_view key, std::span<const engine::TokenId> ids) {
@@ -160,6 +167,9 @@ std::string json_result(const engine::GenerateResult& result, const Job& job,
   json.key("decode_seconds").number(result.decode_seconds);
   json.key("sample_seconds").number(result.sample_seconds);
   json.key("total_seconds").number(total_seconds);
+  const engine::SpeculationCounts ahead = job.speculation.counts();
+  json.key("draft_tokens").integer(ahead.drafted);
+  json.key("draft_tokens_accepted").integer(ahead.accepted);
   json.end_object();
   json.key("warnings").begin_array();
   for (const std::string& warning : job.choice.warnings) json.string(warning);
@@ -205,6 +215,8 @@ Result<Job> prepare(const Invocation& invocation, const EnvSwitches& env) {
   MINFER_ASSIGN_OR_RETURN(
       job.choice, open_session(job.loaded, invocation, env,
                                static_cast<std::int32_t>(job.prompt.ids.size()), job.n_predict));
+  MINFER_ASSIGN_OR_RETURN(job.speculation,
+                          open_speculation(job.loaded, job.choice, invocation, env));
   if (!job.prompt.note.empty()) job.choice.warnings.push_back(job.prompt.note);
   return job;
 }
@@ -229,8 +241,14 @@ Result<engine::GenerateResult> generate(Job& job, const Options& options, const 
   // Whoever has seen the header gets a summary too.
   const StopTarget target(*job.choice.session);
   print_header(job.loaded, job.choice, options);
+  std::optional<StopTarget> draft_target;
+  if (engine::DraftModel* draft = job.speculation.draft_model; draft != nullptr) {
+    draft_target.emplace(draft->session());
+  }
   TokenizerBytes bytes(tokenizer);
-  return engine::generate(*job.choice.session, sampler, bytes, job.prompt.ids, settings);
+  engine::LogitsSource* source = job.choice.session.get();
+  if (job.speculation.source != nullptr) source = job.speculation.source.get();
+  return engine::generate(*source, sampler, bytes, job.prompt.ids, settings);
 }
 
 }  // namespace
@@ -262,7 +280,7 @@ Result<int> run_command(const Invocation& invocation, const EnvSwitches& env) {
   }
   if (!options.quiet) {
     if (!cut.empty()) print_error(cut);
-    print_note(summary(result, session, total, job.sampling.seed));
+    print_note(summary(result, session, job.speculation.counts(), total, job.sampling.seed));
   }
   if (env.op_timing) print_note(op_timing_table(*job.loaded.engine, session.forward()));
   return exit_code(result, out);

@@ -2,6 +2,8 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <csignal>
 #include <cstring>
 
@@ -12,13 +14,14 @@ namespace {
 
 std::atomic<int> g_signal{0};
 std::atomic<bool> g_stop{false};
-std::atomic<plan::Forward*> g_forward{nullptr};
+std::array<std::atomic<plan::Forward*>, 2> g_forwards{};
 std::atomic<const char*> g_farewell{nullptr};
 static_assert(std::atomic<plan::Forward*>::is_always_lock_free);
 
 void on_signal(int signal) {
-  plan::Forward* forward = g_forward.load();
-  if (forward == nullptr || g_signal.load() != 0) {
+  const bool running = std::any_of(g_forwards.begin(), g_forwards.end(),
+                                   [](const auto& forward) { return forward.load() != nullptr; });
+  if (!running || g_signal.load() != 0) {
     if (const char* text = g_farewell.load(); text != nullptr) {
       const ssize_t ignored = ::write(STDERR_FILENO, text, std::strlen(text));
       static_cast<void>(ignored);
@@ -27,7 +30,9 @@ void on_signal(int signal) {
   }
   g_signal.store(signal);
   g_stop.store(true);
-  forward->request_cancel();
+  for (const auto& forward : g_forwards) {
+    if (plan::Forward* f = forward.load(); f != nullptr) f->request_cancel();
+  }
 }
 
 }  // namespace
@@ -47,8 +52,12 @@ void set_farewell(const char* text) { g_farewell.store(text); }
 int received_signal() { return g_signal.load(); }
 const std::atomic<bool>& stop_flag() { return g_stop; }
 
-StopTarget::StopTarget(plan::Forward& forward) { g_forward.store(&forward); }
+StopTarget::StopTarget(plan::Forward& forward) {
+  while (slot_ < g_forwards.size() && g_forwards[slot_].load() != nullptr) ++slot_;
+  MINFER_CHECK(slot_ < g_forwards.size());
+  g_forwards[slot_].store(&forward);
+}
 StopTarget::StopTarget(engine::Session& session) : StopTarget(session.forward()) {}
-StopTarget::~StopTarget() { g_forward.store(nullptr); }
+StopTarget::~StopTarget() { g_forwards[slot_].store(nullptr); }
 
 }  // namespace minfer::app

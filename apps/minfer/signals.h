@@ -1,10 +1,11 @@
 // Ctrl+C and SIGTERM: the first asks the running forward to stop, the second ends at once.
 //
 // Owns: the process's handlers of SIGINT and SIGTERM. A handler has no context argument, so the
-// flag and the pointer it uses are the one piece of global state of the program.
+// flag and the pointers it uses are the one piece of global state of the program.
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 
 namespace minfer::engine {
 class Session;
@@ -29,7 +30,8 @@ int received_signal();
 /// True once a signal asked to stop.
 const std::atomic<bool>& stop_flag();
 
-/// While it lives, a signal cancels this forward instead of ending the process.
+/// While it lives, a signal cancels this forward instead of ending the process. Two may live at
+/// once: of a model and of its draft.
 class StopTarget {
  public:
   explicit StopTarget(plan::Forward& forward);
@@ -37,6 +39,9 @@ class StopTarget {
   ~StopTarget();
   StopTarget(const StopTarget&) = delete;
   StopTarget& operator=(const StopTarget&) = delete;
+
+ private:
+  std::size_t slot_ = 0;
 };
 
 }  // namespace minfer::app

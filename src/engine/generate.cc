@@ -37,7 +37,7 @@ class Run {
     result_.ids.reserve(std::min(cap, static_cast<std::size_t>(source_.n_ctx())));
     sampler_.seed_window(prompt);
     const auto start = Clock::now();
-    auto logits = source_.advance(prompt);
+    auto logits = prefill(prompt);
     result_.prefill_seconds = seconds_since(start);
     result_.n_prefill = static_cast<std::int32_t>(prompt.size());
     const auto decode_start = Clock::now();
@@ -46,11 +46,24 @@ class Run {
     if (!logits.ok()) fail(logits.status());
     // The last token is drawn and not run.
     if (result_.ids.size() > n_timed_) trace_timing(0.0);
+    const Status settled = source_.set_horizon(source_.cursor());
+    if (!settled.ok()) fail(settled);
     close();
     return std::move(result_);
   }
 
  private:
+  Result<std::span<const float>> prefill(std::span<const TokenId> prompt) {
+    // The last token of a capped reply is not run, nor one for the context's last position.
+    std::int64_t horizon = std::int64_t{source_.n_ctx()} - 1;
+    if (options_.n_predict > 0) {
+      horizon = std::min(horizon, source_.cursor() + static_cast<std::int64_t>(prompt.size()) +
+                                      options_.n_predict - 1);
+    }
+    MINFER_RETURN_IF_ERROR(source_.set_horizon(static_cast<std::int32_t>(horizon)));
+    return source_.advance(prompt);
+  }
+
   /// Draws one token and passes the gates; true when the reply has ended.
   bool step(std::span<const float> logits) {
     if (cancelled()) return end(FinishReason::kCancelled);
@@ -90,7 +103,7 @@ class Run {
   Result<std::span<const float>> forward_last() {
     const auto start = Clock::now();
     auto logits = source_.advance({&last_, 1});
-    if (logits.ok()) ++result_.n_decode_forwards;
+    if (logits.ok()) ++result_.n_decode_steps;
     trace_timing(seconds_since(start));
     return logits;
   }

@@ -2,7 +2,8 @@
 //
 // Sample first, forward last. The gates stand in this order: the cap of -n, the end of the context,
 // end of generation (before the token is appended), a stop string. No forward is run for a token
-// that nobody reads: -n 100 is one prefill and 99 decode forwards.
+// that nobody reads: -n 100 is one prefill and 99 decode steps. The loop knows nothing of
+// speculation: a source may answer a step from rows that it ran ahead (engine/speculation.h).
 // Thread-safety: one thread.
 #pragma once
 
@@ -61,7 +62,7 @@ struct GenerateResult {
   double decode_seconds = 0;  // forwards and draws behind the first token
   double sample_seconds = 0;
   std::int32_t n_prefill = 0;
-  std::int32_t n_decode_forwards = 0;
+  std::int32_t n_decode_steps = 0;  // tokens run behind the prompt, one after another or ahead
 };
 
 /// Prefills `prompt` behind the source's cursor and generates. `sampler`'s window is seeded from

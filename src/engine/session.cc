@@ -43,6 +43,12 @@ Result<std::span<const float>> Session::advance(std::span<const TokenId> tokens)
   return logits.row(0);
 }
 
+Result<std::span<const float>> Session::advance_each(std::span<const TokenId> tokens) {
+  MINFER_ASSIGN_OR_RETURN(const plan::LogitsView logits, run_chunk(tokens, false, true));
+  return std::span<const float>(logits.data,
+                                static_cast<std::size_t>(logits.n_rows * logits.n_vocab));
+}
+
 Status Session::advance_all(
     std::span<const TokenId> tokens,
     const std::function<Status(std::size_t, std::span<const float>)>& consume) {

@@ -16,7 +16,7 @@
 
 namespace minfer::engine {
 
-class Session final : public LogitsSource {
+class Session final : public RewindableSource {
  public:
   static Result<std::unique_ptr<Session>> create(const Engine& engine,
                                                  const SessionOptions& options);
@@ -30,8 +30,9 @@ class Session final : public LogitsSource {
   Status advance_all(std::span<const TokenId> tokens,
                      const std::function<Status(std::size_t, std::span<const float>)>& consume);
 
-  /// Forgets the tokens from position n on.
-  Status truncate(std::int32_t n);
+  Result<std::span<const float>> advance_each(std::span<const TokenId> tokens) override;
+  [[nodiscard]] std::int32_t max_rows() const override { return batch_size_; }
+  Status truncate(std::int32_t n) override;
 
   void request_cancel() { forward_->request_cancel(); }
   [[nodiscard]] plan::Forward& forward() { return *forward_; }

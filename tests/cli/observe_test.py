@@ -19,7 +19,7 @@ class Experts(observations.Observations, rig.Test):
 
 class Graphs(rig.Test):
     def counts(self, *arguments):
-        done = self.ok(minfer(tiny(), "--ignore-eos", "-n", 100, *arguments))
+        done = self.ok(minfer(tiny(), "--ignore-eos", "-n", 100, "--spec", "off", *arguments))
         found = rig.graph_counts(done)
         self.assertTrue(found, done.err)
         return found

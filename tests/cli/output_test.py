@@ -27,7 +27,8 @@ class Streams(rig.Test):
         self.assertNotIn("\r", done.err)
 
     def test_header_and_summary_on_stderr(self):
-        done = self.ok(minfer(tiny(), "Hello", "-n", 20, "-t", 1, "-c", 256))
+        done = self.ok(minfer(tiny(), "Hello", "-n", 20, "-t", 1, "-c", 256,
+                              "--spec", "off"))
         header, *rest = done.err_lines
         self.assertRegex(header, r"^Tiny llama-F32 \| llama F32, [\d.]+ MB \| context 256 \(-c\) \| "
                                  r"1 thread \(--threads\) \| \w+$")

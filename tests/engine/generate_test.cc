@@ -94,7 +94,7 @@ TEST(DecodeLoop, no_forward_after_the_last_token) {
   EXPECT_EQ(result.finish, FinishReason::kLength);
   EXPECT_EQ(result.ids, (std::vector<TokenId>{0, 1, 2}));
   EXPECT_EQ(source.calls, 3);  // one prefill, two decode forwards
-  EXPECT_EQ(result.n_decode_forwards, 2);
+  EXPECT_EQ(result.n_decode_steps, 2);
   EXPECT_EQ(source.stream, (std::vector<TokenId>{7, 8, 9, 0, 1}));
   EXPECT_EQ(result.pending, (std::vector<TokenId>{2}));
 }

@@ -102,7 +102,7 @@ TEST_P(SteadyState, two_graphs_serve_a_hundred_tokens) {
   const auto result =
       engine::generate(*session_, *sampler, bytes, test_ids(9, rig_->n_vocab()), options);
   EXPECT_EQ(result.finish, engine::FinishReason::kLength);
-  EXPECT_EQ(result.n_decode_forwards, 99);
+  EXPECT_EQ(result.n_decode_steps, 99);
   EXPECT_EQ(session_->cursor(), 9 + 99);
   const plan::GraphCacheStats& stats = session_->forward().cache().stats();
   EXPECT_EQ(stats.built, 2U);
