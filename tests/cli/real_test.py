@@ -10,6 +10,7 @@ import unittest
 import machine_test
 import observations
 import rig
+import speculation_test
 from rig import minfer, real
 
 CHAT_S = [1, 9690, 198, 2683, 359, 253, 5356, 5646, 11173, 3365, 3511, 308, 34519, 28, 7018, 411,
@@ -200,6 +201,23 @@ class Graphs(rig.Test):
                 break
         print(f"a graph of Q: {best:.3f} ms, all stages", flush=True)
         self.assertLess(best, 1)
+
+
+class Speculation(speculation_test.Same, rig.Test):
+    def test_models(self):
+        for letter in "SQG":
+            specs = ["auto", "lookup", *([real("S")] if letter == "S" else [])]
+            for arguments in self.RUNS[:2]:
+                self.same(real(letter), specs, *arguments)
+
+    def test_much_is_accepted_in_a_copy(self):
+        accepted = self.same(real("S"), ["lookup", real("S")], *self.RUNS[0])
+        self.assertGreater(accepted["lookup"], 3)
+        self.assertGreater(accepted[real("S")], 35)
+
+    def test_another_vocabulary(self):
+        self.refused(minfer(real("S"), "Hi", "-n", 3, "-q", "--spec", real("Q")), 2,
+                     "--spec", "another vocabulary")
 
 
 class Switches(observations.Observations, rig.Test):

