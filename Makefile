@@ -9,6 +9,7 @@ export MINFER_RUN_PROMPT := $(value PROMPT)
 unexport PROMPT
 
 SECONDS ?= 60
+FILTER ?= .
 # A compiler takes up to 1.5 GB; memory may allow fewer jobs than there are cores.
 BUILD_JOBS ?= $(shell n=$$(nproc 2> /dev/null || echo 2); \
   m=$$(awk '/MemAvailable/ {print int($$2 / 1500000)}' /proc/meminfo 2> /dev/null || echo $$n); \
@@ -24,12 +25,12 @@ RUN_OPTIONS ?= --temp 0.2 -n 512
 CONFIGURE := cmake --log-level=WARNING
 BUILD := cmake --build
 
-.PHONY: help build run test unit sanitizers models bench bench-peer fuzz format docs clean
+.PHONY: help build run test unit sanitizers models bench bench-peer bench-kernels fuzz format docs clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile | expand -t 18
 	@echo '  Options: PROMPT="..." RUN_OPTIONS="..." (run), SECONDS=600 (fuzz, for each target), BUILD_JOBS=N,'
-	@echo '    PEER=DIR QUICK=1 PAIRS=5 (bench-peer)'
+	@echo '    PEER=DIR QUICK=1 PAIRS=5 (bench-peer), FILTER=REGEX (bench-kernels)'
 
 build:  ## build/minfer
 	@scripts/setup >&2
@@ -43,13 +44,13 @@ run: build  ## the small demo model answers PROMPT
 # What CI runs. The sanitizer builds and the fuzz targets take part in the one ctest run at the end.
 test: sanitizers  ## all tests: also under ASan, UBSan and TSan, fuzzing, checks of the tree
 	@scripts/get_models S Q G >&2 || echo 'make test: the tests of the missing models are skipped' >&2
-	@$(CONFIGURE) --preset release -DMINFER_BUILD_TESTS=ON -DMINFER_TEST_BUILDS=$(CURDIR)/build
+	@$(CONFIGURE) --preset release -DMINFER_BUILD_TESTS=ON -DMINFER_BUILD_BENCH=ON -DMINFER_TEST_BUILDS=$(CURDIR)/build
 	@$(BUILD) build -j $(BUILD_JOBS)
 	@ctest --test-dir build -j $(BUILD_JOBS) --output-on-failure --no-label-summary
 
 unit:  ## the tests of the release build alone
 	@scripts/setup --dev >&2
-	@$(CONFIGURE) --preset release -DMINFER_BUILD_TESTS=ON -DMINFER_TEST_BUILDS=
+	@$(CONFIGURE) --preset release -DMINFER_BUILD_TESTS=ON -DMINFER_BUILD_BENCH=ON -DMINFER_TEST_BUILDS=
 	@$(BUILD) build -j $(BUILD_JOBS)
 	@ctest --test-dir build -j $(BUILD_JOBS) --output-on-failure --no-label-summary
 
@@ -69,6 +70,12 @@ bench: build  ## speed of the demo model on this machine
 bench-peer: build  ## minfer beside the engine in PEER=DIR, interleaved: build/bench_peer.md
 	@scripts/get_models S $(if $(QUICK),,Q G) >&2
 	@scripts/bench_peer "$(PEER)" $(if $(QUICK),--quick) $(if $(PAIRS),--pairs $(PAIRS))
+
+bench-kernels:  ## every kernel alone: GB/s, GFLOP/s, share of what the machine can do; FILTER=REGEX
+	@scripts/setup --dev >&2
+	@$(CONFIGURE) --preset release -DMINFER_BUILD_BENCH=ON >&2
+	@$(BUILD) build -j $(BUILD_JOBS) --target kernel_bench >&2
+	@build/kernel_bench --benchmark_filter='$(FILTER)'
 
 fuzz:  ## each fuzz target for SECONDS
 	@scripts/setup --dev >&2
