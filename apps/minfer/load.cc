@@ -4,6 +4,7 @@
 
 #include <chrono>
 
+#include "backend/known_backends.h"
 #include "base/memory.h"
 #include "base/printable.h"
 #include "cpu/cpu_backend.h"
@@ -41,6 +42,29 @@ engine::ContextRequest context_request(const Options& options, const MemoryLimit
   return request;
 }
 
+/// Refuses backends that this build lacks, and notes GPU options that change nothing.
+Status check_backends(const Options& options, std::vector<std::string>& warnings) {
+  std::string_view list = options.backend == "auto" ? "" : options.backend;
+  while (!list.empty()) {
+    const std::size_t comma = list.find(',');
+    if (Status status = backend::check_backend_name(list.substr(0, comma)); !status.ok()) {
+      return invalid_argument("--backend: " + status.message());
+    }
+    list.remove_prefix(comma == std::string_view::npos ? list.size() : comma + 1);
+  }
+  const std::string& layers = options.gpu_layers;
+  const bool number =
+      !layers.empty() && layers.find_first_not_of("0123456789") == std::string::npos;
+  if (!number && layers != "auto" && layers != "all") {
+    return invalid_argument(
+        fmt::format("--gpu-layers does not take \"{}\": a number, auto or all", layers));
+  }
+  if (layers != "auto" && layers != "0") {
+    warnings.push_back("this build has no GPU backend: --gpu-layers changes nothing");
+  }
+  return ok_status();
+}
+
 /// Why `copy_bytes` of re-ordered weights should not be made: they, the KV and a tenth do not fit.
 /// Empty: they do.
 std::string reason_against_copy(const Options& options, const MemoryLimit& memory,
@@ -71,6 +95,7 @@ Result<Loaded> load(const Invocation& invocation, const EnvSwitches& env) {
   const Options& options = invocation.options;
   const double start = now_seconds();
   Loaded loaded;
+  MINFER_RETURN_IF_ERROR(check_backends(options, loaded.warnings));
   MINFER_ASSIGN_OR_RETURN(loaded.isa, cpu::choose_isa(env.isa));
   loaded.memory = memory_limit();
   loaded.threads =

@@ -43,6 +43,8 @@ const OptionRow kOptions[] = {
   {"no-repack", 0, kModelCommands, &Options::no_repack, "", 0, 0, "off", "keep the weights in the order of the file: less memory, slower, the same result", "Engine"},
   {"spec", 0, kRun, &Options::spec, "MODE", 0, 0, "auto", "guess tokens ahead and check them in one forward; never changes the text. lookup: from what the text repeats; auto: lookup while it saves time; off; or the file of a draft model", "Engine"},
   {"spec-n", 0, kRun, &Options::spec_n, "N", 1, 31, "31", "guess at most N tokens ahead", "Engine"},
+  {"gpu-layers", 0, kModelCommands, &Options::gpu_layers, "LAYERS", 0, 0, "auto", "layers that a GPU holds: a number, auto or all; a note where the build has no GPU backend", "Engine"},
+  {"backend", 0, kModelCommands, &Options::backend, "LIST", 0, 0, "auto", "backends to use, the first that can run an operation runs it", "Engine"},
   {"check-tensors", 0, kModelCommands | kInfo, &Options::check_tensors, "", 0, 0, "off", "read every weight once and refuse one that is not finite", "Engine"},
 
   {"quiet", 'q', kModelCommands, &Options::quiet, "", 0, 0, "off", "no header, progress or summary; errors stay", "Output"},
@@ -76,9 +78,26 @@ constexpr Alias kAliases[] = {
     {"-sys", "--system"},
     {"-ctk", "--kv-type"},
     {"-np", "--parallel"},
+    {"-ngl", "--gpu-layers"},
+    {"--n-gpu-layers", "--gpu-layers"},
     {"--n-ctx", "--ctx-size"},
     {"--n-predict", "--predict"},
     {"--no-template", "--raw"},
+};
+
+constexpr std::string_view kNoDownloads =
+    "this version fetches no models: give the path of a GGUF file";
+constexpr std::string_view kNoCommand =
+    "is not a command of this version (minfer --help lists those it has), nor a file";
+
+constexpr Answer kAnswers[] = {
+    {"-hf", kNoDownloads},       {"--hf-repo", kNoDownloads}, {"-hff", kNoDownloads},
+    {"--hf-file", kNoDownloads}, {"chat", kNoCommand},        {"serve", kNoCommand},
+    {"batch", kNoCommand},       {"prime", kNoCommand},       {"list", kNoCommand},
+    {"pull", kNoCommand},        {"rm", kNoCommand},          {"quantize", kNoCommand},
+    {"imatrix", kNoCommand},     {"convert", kNoCommand},     {"split", kNoCommand},
+    {"merge", kNoCommand},       {"perplexity", kNoCommand},  {"embed", kNoCommand},
+    {"verify", kNoCommand},      {"view", kNoCommand},        {"completion", kNoCommand},
 };
 
 constexpr CommandRow kCommands[] = {
@@ -112,6 +131,7 @@ std::string env_text(const char* name) {
 
 std::span<const OptionRow> option_table() { return kOptions; }
 std::span<const Alias> alias_table() { return kAliases; }
+std::span<const Answer> answer_table() { return kAnswers; }
 std::span<const CommandRow> command_table() { return kCommands; }
 std::span<const EnvSwitchRow> env_switch_table() { return kEnvSwitches; }
 

@@ -49,6 +49,8 @@ struct Options {
   std::int32_t spec_n = 31;
   bool check_tensors = false;
   bool no_repack = false;
+  std::string gpu_layers = "auto";
+  std::string backend = "auto";
 
   // sampling
   std::int64_t seed = 42;
@@ -124,6 +126,13 @@ struct Alias {
   std::string_view means;     // "--kv-type"
 };
 std::span<const Alias> alias_table();
+
+/// A word that people expect from the plan or from other programs, and what to tell them.
+struct Answer {
+  std::string_view spelling;  // "-hf", or a command: "chat"
+  std::string_view answer;
+};
+std::span<const Answer> answer_table();
 
 struct CommandRow {
   std::string_view name;  // "bench"; empty: run

@@ -1,12 +1,14 @@
 #include "parse.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <optional>
 
@@ -181,12 +183,32 @@ std::vector<std::string> replace_aliases(std::span<const std::string> arguments,
   return result;
 }
 
+/// A section is a command, "run", or "model" and a name.
+Status check_section(const std::string& path, const CLI::ConfigItem& item) {
+  if (item.parents.empty() || item.parents[0] == "run" || item.parents[0] == "model") {
+    return ok_status();
+  }
+  std::string names = "run, model.NAME";
+  for (const CommandRow& row : command_table()) {
+    if (row.name.empty()) continue;
+    if (row.name == item.parents[0]) return ok_status();
+    names += fmt::format(", {}", row.name);
+  }
+  return invalid_argument(
+      fmt::format("{}: unknown section [{}]; there are {}", path, item.parents[0], names));
+}
+
 /// A configuration file's items that hold for `command`, later ones winning: the top level, then
 /// the command's section, then the model's.
 Status read_config(const std::string& path, Invocation& invocation,
                    const std::set<std::string, std::less<>>& already) {
+  std::error_code none;
+  if (path.empty() || !std::filesystem::exists(path, none)) return ok_status();
+  if (!std::filesystem::is_regular_file(path, none)) {
+    return invalid_argument(fmt::format("{}: the configuration is no ordinary file", path));
+  }
   std::ifstream file(path);
-  if (!file) return ok_status();
+  if (!file) return invalid_argument(fmt::format("{}: the configuration cannot be read", path));
   std::vector<CLI::ConfigItem> items;
   try {
     items = CLI::ConfigTOML().from_config(file);
@@ -213,6 +235,9 @@ Status read_config(const std::string& path, Invocation& invocation,
     }
     return 0;
   };
+  for (const CLI::ConfigItem& item : items) {
+    MINFER_RETURN_IF_ERROR(check_section(path, item));
+  }
   for (int level = 1; level <= 3; ++level) {
     for (const CLI::ConfigItem& item : items) {
       // The reader marks where a section opens and closes by items of these names.
@@ -238,6 +263,20 @@ Status read_config(const std::string& path, Invocation& invocation,
 
 Status read_environment(const Surroundings& surroundings, Invocation& invocation,
                         const std::set<std::string, std::less<>>& already) {
+  constexpr std::string_view kPrefix = "MINFER_ARG_";
+  for (const std::string& variable : surroundings.environment) {
+    const std::string name = variable.substr(0, variable.find('='));
+    if (!name.starts_with(kPrefix)) continue;
+    const bool known = std::any_of(option_table().begin(), option_table().end(),
+                                   [&](const OptionRow& row) { return env_name(row) == name; });
+    if (known) continue;
+    std::string option = "--";
+    for (const char c : name.substr(kPrefix.size())) {
+      option += c == '_' ? '-' : static_cast<char>(std::tolower(c));
+    }
+    return invalid_argument(fmt::format("{}: there is no option {}{}", name, option,
+                                        nearest_option(option, invocation.command)));
+  }
   if (surroundings.getenv == nullptr) return ok_status();
   for (const OptionRow& row : option_table()) {
     if ((row.commands & invocation.command) == 0 || already.contains(row.name)) continue;
@@ -277,6 +316,13 @@ void declare_options(CLI::App& app, CommandBit command, RawArguments& raw) {
   }
 }
 
+std::string_view answer_to(std::string_view spelling) {
+  for (const Answer& row : answer_table()) {
+    if (row.spelling == spelling) return row.answer;
+  }
+  return {};
+}
+
 Status explain(const CLI::ParseError& error, std::span<const std::string> arguments,
                CommandBit command, const CLI::App& app) {
   if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr) {
@@ -310,6 +356,9 @@ std::string nearest_command(std::string_view word) {
 
 Surroundings process_surroundings() {
   Surroundings surroundings;
+  for (char** variable = environ; *variable != nullptr; ++variable) {
+    surroundings.environment.emplace_back(*variable);
+  }
   surroundings.getenv = [](const char* name) -> const char* { return std::getenv(name); };
   const char* xdg = std::getenv("XDG_CONFIG_HOME");
   const char* home = std::getenv("HOME");
@@ -329,6 +378,20 @@ Result<Invocation> parse_command_line(std::span<const std::string> arguments,
       invocation.command = row.bit;
       arguments = arguments.subspan(1);
       break;
+    }
+  }
+  if (!arguments.empty() && !arguments[0].starts_with("-")) {
+    const std::string_view answer = answer_to(arguments[0]);
+    std::error_code error;
+    if (!answer.empty() && !std::filesystem::exists(arguments[0], error)) {
+      return invalid_argument(fmt::format("\"{}\" {}", arguments[0], answer));
+    }
+  }
+  for (const std::string& argument : arguments) {
+    if (argument == "--") break;
+    const std::string name = argument.substr(0, argument.find('='));
+    if (const std::string_view answer = answer_to(name); name.starts_with("-") && !answer.empty()) {
+      return invalid_argument(fmt::format("{}: {}", name, answer));
     }
   }
   const std::vector<std::string> spelled = replace_aliases(arguments, invocation.command);

@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/status.h"
 #include "options.h"
@@ -29,6 +30,8 @@ struct Invocation {
 struct Surroundings {
   /// The value of an environment variable, or null.
   const char* (*getenv)(const char* name) = nullptr;
+  /// All of the environment, "NAME=value" each.
+  std::vector<std::string> environment;
   /// Path of the configuration file; empty or absent file: none.
   std::string config_path;
 };

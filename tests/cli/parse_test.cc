@@ -185,6 +185,38 @@ TEST(Parse, configuration_errors_name_file_and_option) {
   EXPECT_NE(error_of({"m", "x"}, range.surroundings()).find("from 0 to 100"), std::string::npos);
 }
 
+TEST(Parse, a_configuration_is_a_file_of_known_sections) {
+  const ConfigFile config("[rnu]\ntemp = 0.5\n");
+  EXPECT_NE(
+      error_of({"m", "x"}, config.surroundings()).find("unknown section [rnu]; there are run"),
+      std::string::npos);
+  Surroundings folder;
+  folder.config_path = testing::TempDir();
+  EXPECT_NE(error_of({"m", "x"}, folder).find("no ordinary file"), std::string::npos);
+  Surroundings absent;
+  absent.config_path = testing::TempDir() + "no/such/file";
+  EXPECT_TRUE(parse({"m", "x"}, absent).ok());
+}
+
+TEST(Parse, unknown_variables_are_refused) {
+  Surroundings surroundings;
+  surroundings.environment = {"HOME=/", "MINFER_ARG_TOP_K=3", "MINFER_ARG_TMEP=1"};
+  EXPECT_EQ(error_of({"m", "x"}, surroundings),
+            "MINFER_ARG_TMEP: there is no option --tmep: did you mean --temp?");
+  surroundings.environment.pop_back();
+  EXPECT_TRUE(parse({"m", "x"}, surroundings).ok());
+}
+
+TEST(Parse, words_of_the_plan_and_of_other_programs_get_an_answer) {
+  EXPECT_EQ(error_of({"serve", "m.gguf"}),
+            "\"serve\" is not a command of this version (minfer --help lists those it has), nor a "
+            "file");
+  EXPECT_NE(error_of({"-hf", "owner/repo"}).find("give the path of a GGUF file"),
+            std::string::npos);
+  EXPECT_EQ(parse({"m.gguf", "x", "-ngl", "99"})->options.gpu_layers, "99");
+  EXPECT_EQ(parse({"m.gguf", "serve"})->options.prompt, "serve");
+}
+
 TEST(Parse, environment_errors_name_the_variable) {
   Surroundings surroundings;
   surroundings.getenv = [](const char* name) -> const char* {
