@@ -137,6 +137,22 @@ class Bench(rig.Test):
             self.assertEqual("@d70" in row["test"], row["depth"] == 70)
             self.assertEqual("x3" in row["test"], row["n_seq"] == 3)
 
+    def test_a_depth_is_filled_once(self):
+        done = self.ok(minfer("bench", tiny(), "-p", 0, "-n", 2, "-d", "70,75,70", "-np", 3, "-r", 2,
+                              "-q", "--batch-size", 2, env={"MINFER_GRAPH_TRACE": "1"}))
+        steps = re.findall(r"^graph uid=\d+ (\w+) rows=(\d+) out=(\d+)", done.err, re.MULTILINE)
+        # Three repetitions with the one that warms up, each of an untimed step and two.
+        decode = [("decode", "3", "3")] * 9
+        def fill(n):  # 3 sequences, in batches of 2
+            return n * 3 // 2
+        runs = [index for index, step in enumerate(steps) if step == decode[0]]
+        self.assertEqual(len(runs), 27)
+        self.assertEqual(runs[0], fill(70))
+        self.assertEqual(steps[runs[0]:runs[0] + 9], decode)
+        self.assertGreater(runs[9], runs[8] + 1)             # from 70 to 75
+        self.assertEqual(runs[18], runs[17] + 1)             # 70 is cut back to
+        self.assertEqual(len(steps), runs[26] + 1)
+
     def test_what_a_token_costs(self):
         # bytes and operations a token, from speeds that the row itself holds
         def cost(*arguments):
