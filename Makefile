@@ -25,7 +25,7 @@ RUN_OPTIONS ?= --temp 0.2 -n 512
 CONFIGURE := cmake --log-level=WARNING
 BUILD := cmake --build
 
-.PHONY: help build run test unit sanitizers models bench bench-peer bench-kernels fuzz format docs clean
+.PHONY: help build run test unit sanitizers arm64 models bench bench-peer bench-kernels fuzz format docs clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile | expand -t 18
@@ -41,8 +41,9 @@ run: build  ## the small demo model answers PROMPT
 	@scripts/get_models S >&2
 	@build/minfer $(MODEL) $(RUN_OPTIONS) -- "$$MINFER_RUN_PROMPT" < /dev/null
 
-# What CI runs. The sanitizer builds and the fuzz targets take part in the one ctest run at the end.
-test: sanitizers  ## all tests: also under ASan, UBSan and TSan, fuzzing, checks of the tree
+# What CI runs. The sanitizer builds, the fuzz targets and the build for arm64 take part in the one
+# ctest run at the end.
+test: sanitizers arm64  ## all tests: also under ASan, UBSan and TSan, on arm64, fuzzing, checks of the tree
 	@scripts/get_models S Q G >&2 || echo 'make test: the tests of the missing models are skipped' >&2
 	@$(CONFIGURE) --preset release -DMINFER_BUILD_TESTS=ON -DMINFER_BUILD_BENCH=ON -DMINFER_TEST_BUILDS=$(CURDIR)/build
 	@$(BUILD) build -j $(BUILD_JOBS)
@@ -59,6 +60,12 @@ sanitizers:
 	@$(CONFIGURE) --preset asan && $(BUILD) build/asan -j $(BUILD_JOBS) --target asan_tests
 	@$(CONFIGURE) --preset tsan && $(BUILD) build/tsan -j $(BUILD_JOBS) --target tsan_tests
 	@$(CONFIGURE) --preset fuzz && $(BUILD) build/fuzz -j $(BUILD_JOBS) --target fuzzers
+
+# Packages for a second architecture are more than a machine may give.
+arm64:
+	@if scripts/setup_arm64 >&2; then \
+	  $(CONFIGURE) --preset arm64 && $(BUILD) build/arm64 -j $(BUILD_JOBS) --target arm64_tests; \
+	else rm -rf build/arm64; echo 'make test: the arm64 tests are left out' >&2; fi
 
 models:  ## the three small models that the tests use, into models/
 	@scripts/get_models S Q G

@@ -23,7 +23,7 @@ if(MINFER_CCACHE)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${MINFER_CCACHE})
 endif()
 find_program(MINFER_MOLD mold)
-if(MINFER_MOLD)
+if(MINFER_MOLD AND NOT CMAKE_CROSSCOMPILING)
   add_link_options(-fuse-ld=mold)
 endif()
 

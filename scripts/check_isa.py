@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Checks by disassembly that one binary runs on every x86-64 machine.
+"""Checks by disassembly that one binary runs on every x86-64 or arm64 machine.
 
     scripts/check_isa.py BUILD_DIR [--compiler C++]      (or --self-test)
 
-The objects of src/ and apps/ may hold baseline x86-64 instructions (SSE2) only. The exceptions are
-the kernel files of an instruction set, src/cpu/kernels/**/x86_<isa>*.cc, which may hold those of
-their set (the table FILE_SETS) and of no other; they in turn may neither offer the linker a weak
+The objects of src/ and apps/ may hold baseline instructions (x86-64: SSE2; arm64: Armv8.0) only.
+The exceptions are the kernel files of an instruction set, src/cpu/kernels/**/x86_<isa>*.cc and
+arm_<isa>*.cc, which may hold those of their set (the table FILE_SETS) and of no other; they in turn may neither offer the linker a weak
 symbol (an inline function compiled for AVX2 that the linker could choose for the whole program) nor
 run code before main. Exit status 1 names each object at fault.
 """
@@ -13,21 +13,25 @@ run code before main. Exit status 1 names each object at fault.
 import argparse
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
 
 import tree
 
-ISA_FILE = re.compile(r"cpu/(CMakeFiles/\w+\.dir/)?kernels/(.*/)?x86_([a-z0-9]+)(_\w+)?\.cc\.o$")
+ISA_FILE = re.compile(r"cpu/(CMakeFiles/\w+\.dir/)?kernels/(.*/)?(?:x86|arm)_([a-z0-9]+)(_\w+)?\.cc\.o$")
 
-# What the files of an instruction set (the name after x86_) may hold beyond the baseline.
+# What the files of an instruction set (the name after x86_ or arm_) may hold beyond the baseline.
 FILE_SETS = {
     "avx2": {"avx2"},
     "avxvnni": {"avx2", "avxvnni"},
     "avx512": {"avx2", "avx512"},
     "avx512vnni": {"avx2", "avx512", "avx512vnni"},
     "amx": {"avx2", "avx512", "avx512vnni", "amx"},
+    "neon": set(),
+    "dotprod": {"dotprod"},
+    "i8mm": {"dotprod", "i8mm"},
 }
 
 # Of AVX-512, the parts F, BW, DQ and VL belong to "avx512", VNNI to "avx512vnni". Whatever else has
@@ -58,11 +62,34 @@ BEYOND_BASELINE = re.compile(
     r"|pmaddubsw|pmulhrsw|pshufb|psign[bwd]|p?blend\w+|dpp[sd]|extractps|insertps|movntdqa|mpsadbw"
     r"|packusdw|pcmpeqq|pcmpgtq|pcmp[ei]str[im]|pextr[bdq]|phminposuw|pinsr[bdq]|pmaxs[bd]|pmaxu[wd]"
     r"|pmins[bd]|pminu[wd]|pmov[sz]x\w+|pmuldq|pmulld|ptest|round[ps][sd])$")
+# Whatever has been added to Armv8.0: atomics, half floats, bf16, SVE, cryptography and the rest are
+# in no set that the program asks for.
+ARM_SETS = (
+    ("dotprod", re.compile(r"^[su]dot$")),
+    ("i8mm", re.compile(r"^([su]mmla|usmmla|usdot|sudot)$")),
+    ("other", re.compile(
+        r"^(cas[abhlp]*|swp[abhl]*|(ld|st)(add|clr|eor|set|[su]max|[su]min)[abhl]*|ldapr\w*|ldlar\w*"
+        r"|stllr\w*|sqrdml[as]h|bf(cvt\w*|dot|mmla|mlal[bt])|fc(add|mla)|fml[as]l2?|fjcvtzs|aes\w+"
+        r"|sha\d\w+|sm[34]\w+|eor3|bcax|rax1|xar|crc32\w*|ptrue|whil\w+|rdvl|cnt[bhwd])$")),
+)
+ARM_HALF = re.compile(r"^(?!fcvt)f\w+$")
+
 INSTRUCTION = re.compile(
     r"^\s*[0-9a-f]+:\t(?:(?:rep|repz|repnz|lock|notrack|bnd|data16|\{vex\}) *)*(\S+)(.*)")
 
 
+ARM_PREFIX = "aarch64-linux-gnu-"
+
+
+def is_arm(path):
+    """True for an ELF object of arm64."""
+    with open(path, "rb") as file:
+        return file.read(20)[18:20] == b"\xb7\x00"
+
+
 def tool(*command):
+    if is_arm(command[-1]) and shutil.which(ARM_PREFIX + command[0]):
+        command = (ARM_PREFIX + command[0], *command[1:])
     return subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
 
 
@@ -78,16 +105,34 @@ def set_of(line, mnemonic, operands):
     return "avx512" if wide else "avx2"
 
 
+def arm_set_of(mnemonic, operands):
+    """The instruction set that an arm64 instruction needs beyond the baseline, or None."""
+    for name, pattern in ARM_SETS:
+        if pattern.match(mnemonic):
+            return name
+    half = ARM_HALF.match(mnemonic) and re.search(r"\bv\d+\.[48]h|\bh\d+\b", operands)
+    return "other" if half or re.search(r"\b[zp]\d+[./]", operands) else None
+
+
 def foreign_instructions(path, allowed=frozenset()):
     """Instructions beyond the baseline and `allowed` in an object, as {function: mnemonic}."""
     found = {}
     function = "?"
+    arm = is_arm(path)
     for line in tool("objdump", "-d", "-C", "--no-show-raw-insn", str(path)).splitlines():
         if line.endswith(">:"):
             function = line.split("<", 1)[1][:-2]
-        elif (match := INSTRUCTION.match(line)) and BEYOND_BASELINE.match(match.group(1)):
-            if set_of(line, *match.groups()) not in allowed:
-                found.setdefault(function, match.group(1))
+            continue
+        match = INSTRUCTION.match(line)
+        if not match:
+            continue
+        if arm:
+            needed = arm_set_of(*match.groups())
+        else:
+            beyond = BEYOND_BASELINE.match(match.group(1))
+            needed = set_of(line, *match.groups()) if beyond else None
+        if needed is not None and needed not in allowed:
+            found.setdefault(function, match.group(1))
     return found
 
 
@@ -171,9 +216,35 @@ SELF_TEST = [
 ]
 
 
+NEON = "#include <arm_neon.h>\n"
+SDOT = NEON + "int32x4_t f(int32x4_t a, int8x16_t b) { return vdotq_s32(a, b, b); }"
+SMMLA = NEON + "int32x4_t f(int32x4_t a, int8x16_t b) { return vmmlaq_s32(a, b, b); }"
+WIDEN = NEON + "float32x4_t f(float16x4_t a) { return vcvt_f32_f16(a); }"
+ATOMIC = "int f(int* x) { return __atomic_fetch_add(x, 1, __ATOMIC_RELAXED); }"
+HALF = NEON + "float16x4_t f(float16x4_t a) { return vmul_f16(a, a); }"
+DOTPROD = ["-march=armv8.2-a+dotprod"]
+I8MM = ["-march=armv8.2-a+dotprod+i8mm"]
+
+ARM_SELF_TEST = [
+    ("src/a.cc", [], LOOP, ""),
+    ("src/a.cc", [], ATOMIC, ""),
+    ("src/a.cc", [], WIDEN, ""),
+    ("src/a.cc", DOTPROD, ATOMIC, "ldadd in f"),
+    ("src/a.cc", ["-march=armv8.2-a+fp16"], HALF, "fmul in f"),
+    ("src/a.cc", ["-O3", "-march=armv8.2-a+sve"], LOOP, " in f"),
+    ("src/cpu/kernels/k/arm_neon_q8a.cc", DOTPROD, SDOT, "sdot in f"),
+    ("src/cpu/kernels/k/arm_dotprod_q8a.cc", DOTPROD, SDOT, ""),
+    ("src/cpu/kernels/k/arm_dotprod_q8a.cc", I8MM, SMMLA, "smmla in f"),
+    ("src/cpu/kernels/k/arm_i8mm_q8a.cc", I8MM, SMMLA, ""),
+]
+
+
 def self_test(compiler):
+    samples = [(compiler, *row) for row in SELF_TEST]
+    if shutil.which(ARM_PREFIX + "g++"):
+        samples += [(ARM_PREFIX + "g++", *row) for row in ARM_SELF_TEST]
     failures = []
-    for number, (name, flags, source, expected) in enumerate(SELF_TEST):
+    for number, (compiler, name, flags, source, expected) in enumerate(samples):
         with tempfile.TemporaryDirectory() as folder:
             target = pathlib.Path(folder, name + ".o")
             target.parent.mkdir(parents=True)
@@ -184,7 +255,7 @@ def self_test(compiler):
             failures += problems
         if expected and not any(expected in problem for problem in problems):
             failures.append(f"sample {number} ({name}): not reported: {expected!r} (got {problems})")
-    return tree.report("check_isa --self-test", failures, f"ok, {len(SELF_TEST)} samples")
+    return tree.report("check_isa --self-test", failures, f"ok, {len(samples)} samples")
 
 
 def main():

@@ -111,7 +111,9 @@ constexpr CommandRow kCommands[] = {
 };
 
 constexpr EnvSwitchRow kEnvSwitches[] = {
-    {"MINFER_ISA", "force an instruction set: scalar, avx2, avxvnni, avx512, avx512vnni or amx"},
+    {"MINFER_ISA",
+     "force an instruction set: scalar; avx2, avxvnni, avx512, avx512vnni, amx (x86-64); neon, "
+     "dotprod, i8mm (arm64)"},
     {"MINFER_TIMING", "time of sampling and forward, a line a token"},
     {"MINFER_OP_TIMING", "time by operation and type at the end, with GB/s and GFLOP/s"},
     {"MINFER_GRAPH_TRACE", "split layout and operations, a line set a forward"},

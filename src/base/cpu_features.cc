@@ -4,12 +4,14 @@
 #include <cpuid.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#elif defined(__aarch64__)
+#include <sys/auxv.h>
 #endif
 
 namespace minfer {
 namespace {
 
-bool bit(std::uint32_t word, int index) { return ((word >> index) & 1u) != 0; }
+bool bit(std::uint64_t word, int index) { return ((word >> index) & 1u) != 0; }
 
 }  // namespace
 
@@ -47,6 +49,14 @@ CpuFeatures detect_cpu_features(const CpuidSource& source) {
   return features;
 }
 
+CpuFeatures arm64_features(std::uint64_t hwcap, std::uint64_t hwcap2) {
+  CpuFeatures features;
+  features.neon = bit(hwcap, 1);                        // ASIMD
+  features.dotprod = features.neon && bit(hwcap, 20);   // ASIMDDP
+  features.i8mm = features.dotprod && bit(hwcap2, 13);  // I8MM
+  return features;
+}
+
 #if defined(__x86_64__)
 namespace {
 
@@ -77,6 +87,10 @@ CpuFeatures detect_cpu_features() {
   CpuFeatures features = detect_cpu_features({.cpuid = read_cpuid, .xcr0 = read_xcr0});
   features.amx_int8 = features.amx_int8 && tiles_permitted();
   return features;
+}
+#elif defined(__aarch64__)
+CpuFeatures detect_cpu_features() {
+  return arm64_features(getauxval(AT_HWCAP), getauxval(AT_HWCAP2));
 }
 #else
 CpuFeatures detect_cpu_features() { return {}; }

@@ -30,7 +30,8 @@ std::string printable(std::string_view text, std::size_t max_bytes) {
     } else if (c == '"' || c == '\\') {
       out += '\\';
       out += c;
-    } else if (!character.well_formed || c1_control || (c >= 0 && c < 0x20) || c == 0x7f) {
+    } else if (!character.well_formed || c1_control || static_cast<unsigned char>(c) < 0x20 ||
+               c == 0x7f) {
       append_hex(out, static_cast<unsigned char>(c));
     } else {
       out += text.substr(at, length);

@@ -124,12 +124,7 @@ std::uint64_t q8a_row_bytes(std::int64_t n) {
 }
 
 void quantize_row(Isa isa, const float* x, std::int64_t n, std::byte* to) {
-  auto* blocks = reinterpret_cast<Q8ABlock*>(to);
-  if (isa_includes(isa, Isa::kAvx2)) {
-    quantize_f32_q8a_avx2(x, n / kBlockElements, blocks);
-  } else {
-    quantize_f32_q8a_scalar(x, n / kBlockElements, blocks);
-  }
+  quantize_kernel(isa)(x, n / kBlockElements, reinterpret_cast<Q8ABlock*>(to));
 }
 
 void quantize_block(Isa isa, const float* x32, std::int64_t block, std::int64_t /*n*/,

@@ -89,5 +89,16 @@ TEST(CpuFeatures, OldProcessorsAreNotAskedForLeaf7) {
   EXPECT_FALSE(detect(0x7).avx2);
 }
 
+TEST(CpuFeatures, Arm64BitsOfTheAuxiliaryVector) {
+  const CpuFeatures old = arm64_features(bit(1), 0);
+  EXPECT_TRUE(old.neon);
+  EXPECT_FALSE(old.dotprod || old.i8mm || old.avx2);
+  const CpuFeatures n1 = arm64_features(bit(1) | bit(20), ~std::uint64_t{bit(13)});
+  EXPECT_TRUE(n1.neon && n1.dotprod);
+  EXPECT_FALSE(n1.i8mm);
+  EXPECT_TRUE(arm64_features(bit(1) | bit(20), bit(13)).i8mm);
+  EXPECT_FALSE(arm64_features(bit(20), bit(13)).i8mm);
+}
+
 }  // namespace
 }  // namespace minfer

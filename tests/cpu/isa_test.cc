@@ -33,6 +33,11 @@ CpuFeatures everything() {
   return features;
 }
 const CpuFeatures kAll = everything();
+constexpr CpuFeatures kCortexA53 = {.neon = true};
+constexpr CpuFeatures kNeoverseN1 = {.neon = true, .dotprod = true};
+constexpr CpuFeatures kNeoverseV1 = {.neon = true, .dotprod = true, .i8mm = true};
+
+bool is_arm64(Isa isa) { return isa_includes(isa, Isa::kNeon); }
 
 TEST(ChooseIsa, BestThatTheMachineHas) {
   EXPECT_EQ(choose_isa("", CpuFeatures{}).value(), Isa::kScalar);
@@ -42,10 +47,16 @@ TEST(ChooseIsa, BestThatTheMachineHas) {
   EXPECT_EQ(choose_isa("", ice_lake()).value(), Isa::kAvx512Vnni);
   EXPECT_EQ(choose_isa("", sapphire_rapids()).value(), Isa::kAmx);
   EXPECT_EQ(choose_isa("", kAll).value(), Isa::kAmx);
+  EXPECT_EQ(choose_isa("", kCortexA53).value(), Isa::kNeon);
+  EXPECT_EQ(choose_isa("", kNeoverseN1).value(), Isa::kDotprod);
+  EXPECT_EQ(choose_isa("", kNeoverseV1).value(), Isa::kI8mm);
 }
 
 TEST(ChooseIsa, EverySetByItsName) {
-  for (const Isa isa : all_isas()) EXPECT_EQ(choose_isa(isa_name(isa), kAll).value(), isa);
+  for (const Isa isa : all_isas()) {
+    const CpuFeatures& features = is_arm64(isa) ? kNeoverseV1 : kAll;
+    EXPECT_EQ(choose_isa(isa_name(isa), features).value(), isa);
+  }
   EXPECT_EQ(all_isas().size(), static_cast<std::size_t>(kIsaCount));
 }
 
@@ -70,7 +81,7 @@ TEST(Includes, AVX512DoesNotIncludeAvxVnni) {
   for (const Isa isa : all_isas()) {
     EXPECT_TRUE(isa_includes(isa, isa));
     EXPECT_TRUE(isa_includes(isa, Isa::kScalar));
-    EXPECT_EQ(isa_includes(isa, Isa::kAvx2), isa != Isa::kScalar);
+    EXPECT_EQ(isa_includes(isa, Isa::kAvx2), isa != Isa::kScalar && !is_arm64(isa));
   }
 }
 
@@ -86,14 +97,25 @@ TEST(ChooseIsa, NamesTheMissingFeature) {
   const auto result = choose_isa("avx2", features);
   ASSERT_FALSE(result.ok());
   EXPECT_EQ(result.status().code(), StatusCode::kUnsupported);
-  EXPECT_NE(result.status().message().find("F16C"), std::string::npos);
+  EXPECT_NE(result.status().message().find("no F16C; it has scalar"), std::string::npos);
+  EXPECT_NE(choose_isa("amx", ice_lake())
+                .status()
+                .message()
+                .find("no AMX int8; it has scalar, avx2, avx512, avx512vnni"),
+            std::string::npos);
+  EXPECT_NE(choose_isa("i8mm", kNeoverseN1)
+                .status()
+                .message()
+                .find("no NEON i8mm; it has scalar, neon, dotprod"),
+            std::string::npos);
 }
 
 TEST(ChooseIsa, UnknownNameListsTheKnown) {
   const auto result = choose_isa("avx3", kAll);
   ASSERT_FALSE(result.ok());
   EXPECT_EQ(result.status().code(), StatusCode::kInvalidArgument);
-  EXPECT_NE(result.status().message().find("scalar, avx2, avxvnni, avx512, avx512vnni, amx"),
+  EXPECT_NE(result.status().message().find("known: scalar, avx2, avxvnni, avx512, avx512vnni, amx, "
+                                           "neon, dotprod, i8mm"),
             std::string::npos);
 }
 

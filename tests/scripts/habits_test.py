@@ -35,8 +35,8 @@ class Scratch(unittest.TestCase):
         return self.calls.read_text().splitlines() if self.calls.exists() else []
 
 
-class Setup(Scratch):
-    """scripts/setup on a machine that has nothing but a shell and core utilities."""
+class Machine(Scratch):
+    """A machine that has nothing but a shell and core utilities."""
 
     def setUp(self):
         super().setUp()
@@ -49,15 +49,22 @@ class Setup(Scratch):
     def stub(self, name, body):
         write_script(self.bin / name, f'#!/bin/bash\n{body}\n')
 
+    def run_script(self, name, *args, **environment):
+        return subprocess.run([self.bin / "bash", ROOT / "scripts" / name, *args], text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False,
+                              env={"PATH": str(self.bin), "CALLS": str(self.calls), **environment})
+
+
+class Setup(Machine):
+    """scripts/setup there."""
+
     def stub_everything_present(self):
         for tool in ("cmake", "ninja", "make", "python3"):
             self.stub(tool, "exit 0")
         self.stub("c++", "cat > /dev/null")  # a preprocessor that finds every header
 
     def run_setup(self, *args, **environment):
-        return subprocess.run([self.bin / "bash", ROOT / "scripts/setup", *args], text=True,
-                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False,
-                              env={"PATH": str(self.bin), "CALLS": str(self.calls), **environment})
+        return self.run_script("setup", *args, **environment)
 
     def test_nothing_to_do_calls_nothing(self):
         self.stub_everything_present()
@@ -130,6 +137,45 @@ with zipfile.ZipFile(pathlib.Path(sys.argv[sys.argv.index("--dest") + 1], name +
     z.writestr(name + "/__init__.py", "")
     z.writestr(name + "/m.gguf", "<" + name + ">")
 '''
+
+
+class SetupArm64(Machine):
+    """scripts/setup_arm64, which may never leave a machine other than it was for nothing."""
+
+    def setUp(self):
+        super().setUp()
+        (self.bin / "grep").symlink_to(shutil.which("grep"))
+        self.stub("qemu-aarch64", "exit 0")
+        self.stub("dpkg", 'case $1 in --print-*) ;; *) echo "dpkg $*" >> "$CALLS" ;; esac')
+        self.stub("apt-get", 'echo "$1" >> "$CALLS"; [ -z "$FAIL" ]')
+
+    def stub_libraries(self, folder):
+        self.stub("aarch64-linux-gnu-g++", f'echo "{folder}${{1#*=}}"')
+
+    def run_arm64(self, **environment):
+        return self.run_script("setup_arm64", **environment)
+
+    def test_nothing_to_do_calls_nothing(self):
+        self.stub_libraries("/usr/lib/")
+        done = self.run_arm64()
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", ""))
+        self.assertEqual(self.recorded(), [])
+
+    def test_a_failure_takes_the_architecture_away_again(self):
+        self.stub_libraries("")
+        done = self.run_arm64(FAIL="1")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("could not install", done.stderr)
+        self.assertEqual(self.recorded(), ["dpkg --add-architecture arm64", "update",
+                                           "dpkg --remove-architecture arm64"])
+
+    def test_without_apt_get_nothing_is_tried(self):
+        self.stub_libraries("")
+        (self.bin / "apt-get").unlink()
+        done = self.run_arm64()
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("no apt-get", done.stderr)
+        self.assertEqual(self.recorded(), [])
 
 
 class GetModels(Scratch):

@@ -1,8 +1,8 @@
 // The matrix kernels of AVX-VNNI, AVX-512 VNNI and AMX int8 on any machine: SIMDe's vectors,
 // emulated tiles.
 
+#include "cpu/kernels/mat_mul/dot_codes.h"
 #include "cpu/kernels/mat_mul/x86_amx_product.h"
-#include "cpu/kernels/mat_mul/x86_dot_codes.h"
 #include "cpu/kernels/mat_mul/x86_dot_vector256.h"
 #include "cpu/kernels/mat_mul/x86_dot_vector512.h"
 #include "tests/cpu/amx_emulation.h"

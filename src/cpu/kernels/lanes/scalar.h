@@ -43,6 +43,9 @@ struct ScalarLanes {
   static ScalarLanes load_f16(const std::uint16_t* p) {
     return make([p](int i) { return f16_to_f32(p[i]); });
   }
+  static ScalarLanes load_bf16(const std::uint16_t* p) {
+    return make([p](int i) { return bf16_to_f32(p[i]); });
+  }
   static ScalarLanes broadcast_f16(std::uint16_t h) { return set1(f16_to_f32(h)); }
   static ScalarLanes load_i8(const std::int8_t* p) {
     return make([p](int i) { return static_cast<float>(p[i]); });

@@ -4,13 +4,13 @@
 //
 // 16 rows of x meet 16 weight rows: the left operand is x as it lies in memory, a half of 16
 // elements a tile, since each half has a scale of its own; the right one is 4 steps of a panel
-// (x86_dot_product.h), made signed. The sums come back through memory, and the floats take the same
+// (dot_product.h), made signed. The sums come back through memory, and the floats take the same
 // steps as everywhere.
 // Thread-safety: pure functions, but for the tile registers of the calling thread.
 #pragma once
 
+#include "cpu/kernels/mat_mul/dot_product.h"
 #include "cpu/kernels/mat_mul/x86_amx_config.h"
-#include "cpu/kernels/mat_mul/x86_dot_product.h"
 
 namespace minfer::cpu {
 namespace {
@@ -25,22 +25,6 @@ constexpr AmxConfig kAmxConfig = {
     .row_bytes = {kHalfElements, kHalfElements, 4 * kAmxRows, 4 * kAmxRows, 4 * kAmxRows,
                   4 * kAmxRows},
     .rows = {kAmxRows, kAmxRows, kHalfElements / 4, kHalfElements / 4, kAmxRows, kAmxRows}};
-
-constexpr int taken_off(Offset offset) {
-  switch (offset) {
-    case Offset::kNone:
-      return 0;
-    case Offset::kMinus8:
-      return 8;
-    case Offset::kMinus16:
-      return 16;
-    case Offset::kMinus32x2:
-      return 32;
-    case Offset::kMinus128:
-      return 128;
-  }
-  return 0;
-}
 
 /// 16 rows of Q8A blocks at one distance from each other, of which n_rows exist.
 struct AmxRows {

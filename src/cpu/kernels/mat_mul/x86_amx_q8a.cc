@@ -1,8 +1,8 @@
 // Products of interleaved tiles with many Q8A rows in AMX int8; few rows go to AVX-512 VNNI.
 
+#include "cpu/kernels/mat_mul/dot_codes.h"
 #include "cpu/kernels/mat_mul/x86_amx_product.h"
 #include "cpu/kernels/mat_mul/x86_amx_unit.h"
-#include "cpu/kernels/mat_mul/x86_dot_codes.h"
 #include "cpu/kernels/mat_mul/x86_dot_vector512.h"
 
 namespace minfer::cpu {

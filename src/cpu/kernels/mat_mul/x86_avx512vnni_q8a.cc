@@ -1,7 +1,7 @@
 // Products of interleaved tiles with Q8A rows in AVX-512 VNNI. One row waits for memory, which one
 // tile after another reads faster than two at a time.
 
-#include "cpu/kernels/mat_mul/x86_dot_product.h"
+#include "cpu/kernels/mat_mul/dot_product.h"
 #include "cpu/kernels/mat_mul/x86_dot_vector256.h"
 #include "cpu/kernels/mat_mul/x86_dot_vector512.h"
 

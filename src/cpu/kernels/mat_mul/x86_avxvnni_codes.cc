@@ -1,7 +1,7 @@
 // Products of interleaved tiles of the types of quant/codes.h with Q8A rows in AVX-VNNI.
 
-#include "cpu/kernels/mat_mul/x86_dot_codes.h"
-#include "cpu/kernels/mat_mul/x86_dot_product.h"
+#include "cpu/kernels/mat_mul/dot_codes.h"
+#include "cpu/kernels/mat_mul/dot_product.h"
 #include "cpu/kernels/mat_mul/x86_dot_vector256.h"
 
 namespace minfer::cpu {

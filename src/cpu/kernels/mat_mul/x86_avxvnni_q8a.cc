@@ -1,6 +1,6 @@
 // Products of interleaved tiles with Q8A rows in AVX-VNNI.
 
-#include "cpu/kernels/mat_mul/x86_dot_product.h"
+#include "cpu/kernels/mat_mul/dot_product.h"
 #include "cpu/kernels/mat_mul/x86_dot_vector256.h"
 
 namespace minfer::cpu {

@@ -20,6 +20,8 @@ struct Vector256 {
   using Int = __m256i;
   using Float = __m256;
   static constexpr int kTiles = 1;
+  static constexpr bool kSignedCodes = false;
+  static constexpr bool kRowPairs = false;
   static constexpr int kPanelVectors = 2;
   /// Rows of x that meet a panel of 1 or 2 vectors: sums and accumulators fill 16 registers.
   static constexpr int rows_at_once(int vectors) { return vectors == 2 ? 3 : 6; }
@@ -54,8 +56,9 @@ struct Vector256 {
     return _mm256_castsi256_ps(_mm256_blendv_epi8(tiny, normal, _mm256_cmpgt_epi32(e, one)));
   }
   /// The byte of `table` that each byte's low four bits name (bit 7 must be 0).
-  MINFER_INLINE static Int look_up(__m128i table, Int places) {
-    return _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(table), places);
+  MINFER_INLINE static Int look_up(const std::int8_t (&table)[16], Int places) {
+    const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(table));
+    return _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(bytes), places);
   }
   MINFER_INLINE static Int add_bytes(Int a, int b) {
     return _mm256_add_epi8(a, _mm256_set1_epi8(static_cast<char>(b)));

@@ -19,6 +19,8 @@ struct Vector512 {
   using Int = __m512i;
   using Float = __m512;
   static constexpr int kTiles = 2;
+  static constexpr bool kSignedCodes = false;
+  static constexpr bool kRowPairs = false;
   static constexpr int kPanelVectors = 2;
   /// Rows of x that meet a panel of 1 or 2 vectors: sums and accumulators fill 32 registers.
   static constexpr int rows_at_once(int vectors) { return vectors == 2 ? 6 : 8; }
@@ -63,8 +65,9 @@ struct Vector512 {
         _mm512_mask_mov_epi32(tiny, _mm512_cmpgt_epi32_mask(e, one), normal));
   }
   /// The byte of `table` that each byte's low four bits name (bit 7 must be 0).
-  MINFER_INLINE static Int look_up(__m128i table, Int places) {
-    return _mm512_shuffle_epi8(_mm512_broadcast_i32x4(table), places);
+  MINFER_INLINE static Int look_up(const std::int8_t (&table)[16], Int places) {
+    const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(table));
+    return _mm512_shuffle_epi8(_mm512_broadcast_i32x4(bytes), places);
   }
   MINFER_INLINE static Int add_bytes(Int a, int b) {
     return _mm512_add_epi8(a, _mm512_set1_epi8(static_cast<char>(b)));

@@ -1,5 +1,5 @@
-// x86_dot_types.h: the interleaved tiles of each type over a vector policy V (x86_dot_vector*.h).
-// For the files x86_avxvnni*.cc and x86_avx512*.cc alone; internal linkage.
+// dot_types.h: the interleaved tiles of each type over a vector policy V (x86_dot_vector*.h,
+// arm_vector.h). Internal linkage.
 //
 // A vector holds step after step of V::kTiles tiles side by side. They lie at one distance from
 // each other (At::apart, bytes), so that a part is named by its address in the first.
@@ -28,6 +28,22 @@ enum class Offset {
   kMinus32x2,  // 32 sum a, each half of 16 elements for itself; two integer scales
 };
 constexpr bool has_min(Offset offset) { return offset == Offset::kNone; }
+/// What a code loses that becomes signed.
+constexpr int taken_off(Offset offset) {
+  switch (offset) {
+    case Offset::kNone:
+      return 0;
+    case Offset::kMinus8:
+      return 8;
+    case Offset::kMinus16:
+      return 16;
+    case Offset::kMinus32x2:
+      return 32;
+    case Offset::kMinus128:
+      return 128;
+  }
+  return 0;
+}
 
 /// One sub-block of V::kTiles tiles.
 template <class Type>

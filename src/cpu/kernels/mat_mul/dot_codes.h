@@ -1,13 +1,11 @@
-// x86_dot_codes.h: the interleaved tiles of layout_codes.h over a vector policy V; see
-// x86_dot_types.h. Types that are not here have AVX2 kernels alone.
+// dot_codes.h: the interleaved tiles of layout_codes.h over a vector policy V; see
+// dot_types.h. Types that are not here have AVX2 kernels at most.
 //
 // Thread-safety: pure functions.
 #pragma once
 
-#include <immintrin.h>
-
+#include "cpu/kernels/mat_mul/dot_types.h"
 #include "cpu/kernels/mat_mul/layout_codes.h"
-#include "cpu/kernels/mat_mul/x86_dot_types.h"
 
 namespace minfer::cpu {
 namespace {
@@ -60,9 +58,9 @@ struct LevelsIQ4 : Base {
   static constexpr Offset kOffset = Offset::kMinus128;
   template <class V, class A>
   MINFER_INLINE static typename V::Int codes(const A& at, int s) {
-    const __m128i levels =
-        _mm_setr_epi8(-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113);
-    return V::add_128(V::look_up(levels, nibbles<V>(at.sub->low, at.apart, s)));
+    static constexpr std::int8_t kLevels[16] = {-127, -104, -83, -65, -49, -35, -22, -10,
+                                                1,    13,   25,  38,  53,  69,  89,  113};
+    return V::add_128(V::look_up(kLevels, nibbles<V>(at.sub->low, at.apart, s)));
   }
 };
 struct IQ4_NL : LevelsIQ4<SingleBlock<TileIQ4_NL>> {};
@@ -79,9 +77,9 @@ struct MXFP4 : SingleBlock<TileMXFP4> {
   static constexpr Offset kOffset = Offset::kMinus16;
   template <class V, class A>
   MINFER_INLINE static typename V::Int codes(const A& at, int s) {
-    const __m128i levels =
-        _mm_setr_epi8(16, 17, 18, 19, 20, 22, 24, 28, 16, 15, 14, 13, 12, 10, 8, 4);
-    return V::look_up(levels, nibbles<V>(at.sub->low, at.apart, s));
+    static constexpr std::int8_t kLevels[16] = {16, 17, 18, 19, 20, 22, 24, 28,
+                                                16, 15, 14, 13, 12, 10, 8,  4};
+    return V::look_up(kLevels, nibbles<V>(at.sub->low, at.apart, s));
   }
   template <class V, class A>
   MINFER_INLINE static typename V::Float scale(const A& at) {

@@ -1,6 +1,5 @@
-// x86_dot_product.h: products of interleaved tiles with Q8A rows over a vector policy V whose dot()
-// is exact in 32 bits. For the files x86_avxvnni*.cc and x86_avx512vnni*.cc alone; internal
-// linkage.
+// dot_product.h: products of interleaved tiles with Q8A rows over a vector policy V whose dot()
+// is exact in 32 bits: x86_dot_vector*.h, arm_vector.h. Internal linkage: every file makes its own.
 //
 // As in x86_avx2_q8a.cc: few rows of x meet tiles unpacked in registers ("fused"), many stream past
 // a panel of unpacked tiles in the L1 cache. A vector of which only the first tile exists computes
@@ -8,10 +7,9 @@
 // Thread-safety: pure functions.
 #pragma once
 
-#include <immintrin.h>
-
+#include "cpu/kernels/mat_mul/dot_types.h"
 #include "cpu/kernels/mat_mul/kernels.h"
-#include "cpu/kernels/mat_mul/x86_dot_types.h"
+#include "cpu/kernels/mat_mul/rows.h"
 
 namespace minfer::cpu {
 namespace {
@@ -22,24 +20,13 @@ constexpr std::int64_t kPanelPrefetchBytes = 16384;
 constexpr std::int64_t kCacheBytes = 512 * 1024;  // of x that should stay in the L2 cache
 constexpr std::int64_t kPanelBytes = 24 * 1024;
 
-constexpr std::int64_t least(std::int64_t a, std::int64_t b) { return a < b ? a : b; }
-
-inline const std::byte* x_row(const MatMulArgs& args, std::int64_t i) {
-  const std::int64_t row = args.x_rows != nullptr ? args.x_rows[i] : i;
-  return args.x + row * args.x_stride;
-}
-inline float* y_row(const MatMulArgs& args, std::int64_t i) {
-  const std::int64_t row = args.y_rows != nullptr ? args.y_rows[i] : i;
-  return args.y + row * args.y_stride - args.column_base;
-}
-
 /// Asks for what lies `distance` bytes after `part`, in the order of memory.
 template <class Part>
 MINFER_INLINE void prefetch_ahead(const Part& part, std::ptrdiff_t distance) {
   const char* ahead = reinterpret_cast<const char*>(&part) + distance;
   MINFER_UNROLL
   for (std::size_t line = 0; line < (sizeof(Part) + 63) / 64; ++line) {
-    _mm_prefetch(ahead + 64 * line, _MM_HINT_T0);
+    __builtin_prefetch(ahead + 64 * line);
   }
 }
 
@@ -58,7 +45,7 @@ struct XBlocks {
 /// -offset times the sum of a of one half, in every lane.
 template <class V, Offset kOffset>
 MINFER_INLINE typename V::Int start_of(const Q8ABlock& a, int half) {
-  if constexpr (kOffset == Offset::kNone) {
+  if constexpr (kOffset == Offset::kNone || V::kSignedCodes) {
     return V::zero();
   } else {
     constexpr int kShift = kOffset == Offset::kMinus8      ? -1
@@ -97,12 +84,34 @@ MINFER_INLINE void set_starts(const XBlocks<C>& a, int half, typename V::Int (&d
   }
 }
 
+/// The same sums of a half where V takes two rows of x at a time.
+template <class V, int kHalf, int T, int C, class Weights>
+MINFER_INLINE void pair_dots(const Weights (&w)[T], const XBlocks<C>& a,
+                             typename V::Int (&dots)[T][C]) {
+  static_assert(V::kSignedCodes);
+  MINFER_UNROLL
+  for (int t = 0; t < T; ++t) {
+    typename V::Int codes[4];
+    MINFER_UNROLL
+    for (int s = 0; s < 4; ++s) codes[s] = w[t].codes(4 * kHalf + s);
+    MINFER_UNROLL
+    for (int c = 0; c < C; c += 2) {
+      V::dot_pair(codes, a[c].q + kHalf * kHalfElements, a[c + 1].q + kHalf * kHalfElements,
+                  dots[t][c], dots[t][c + 1]);
+    }
+  }
+}
+
 /// The exact integer I of a half (docs/arithmetic.md), lane by lane a row.
 template <class V, Offset kOffset, int kHalf, int T, int C, class Weights>
 MINFER_INLINE void half_dots(const Weights (&w)[T], const XBlocks<C>& a,
                              typename V::Int (&dots)[T][C]) {
-  set_starts<V, kOffset>(a, kHalf, dots);
-  add_steps<V, 4 * kHalf, 4 * kHalf + 4>(w, a, dots);
+  if constexpr (V::kRowPairs && C % 2 == 0) {
+    pair_dots<V, kHalf>(w, a, dots);
+  } else {
+    set_starts<V, kOffset>(a, kHalf, dots);
+    add_steps<V, 4 * kHalf, 4 * kHalf + 4>(w, a, dots);
+  }
   if constexpr (kOffset == Offset::kMinus32x2) {
     MINFER_UNROLL
     for (int t = 0; t < T; ++t) {
@@ -146,10 +155,21 @@ MINFER_INLINE void add_block(const Weights (&w)[T], const XBlocks<C>& a,
   }
 }
 
+/// Step s as V::dot() takes it: unsigned, or with the offset taken off.
+template <class V, class Type>
+MINFER_INLINE typename V::Int codes_for(const At<Type>& at, int s) {
+  const auto codes = Type::template codes<V>(at, s);
+  if constexpr (V::kSignedCodes && Type::kOffset != Offset::kNone) {
+    return V::add_bytes(codes, -taken_off(Type::kOffset));
+  } else {
+    return codes;
+  }
+}
+
 template <class V, class Type>
 struct FusedWeights {
   At<Type> at;
-  MINFER_INLINE typename V::Int codes(int s) const { return Type::template codes<V>(at, s); }
+  MINFER_INLINE typename V::Int codes(int s) const { return codes_for<V>(at, s); }
   MINFER_INLINE typename V::Float scale() const { return Type::template scale<V>(at); }
   MINFER_INLINE typename V::Float min() const { return Type::template min<V>(at); }
   MINFER_INLINE typename V::Int sub_scale(int half) const {
@@ -274,7 +294,7 @@ void unpack(const std::byte* data, std::ptrdiff_t apart, std::int64_t first, std
     prefetch_ahead(sub, kPanelPrefetchBytes);
     if constexpr (V::kTiles == 2) prefetch_ahead(sub, kPanelPrefetchBytes + apart);
     MINFER_UNROLL
-    for (int s = 0; s < 8; ++s) to->code[s] = Type::template codes<V>(at, s);
+    for (int s = 0; s < 8; ++s) to->code[s] = codes_for<V>(at, s);
     to->d = Type::template scale<V>(at);
     if constexpr (has_min(Type::kOffset)) to->m = Type::template min<V>(at);
     if constexpr (Type::kOffset == Offset::kMinus32x2) {
