@@ -9,6 +9,7 @@
 #include <numeric>
 
 #include "base/printable.h"
+#include "base/write_file.h"
 #include "commands.h"
 #include "load.h"
 #include "signals.h"

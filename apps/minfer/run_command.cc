@@ -5,6 +5,7 @@
 
 #include "base/json_writer.h"
 #include "base/memory.h"
+#include "base/write_file.h"
 #include "chat/chatml.h"
 #include "commands.h"
 #include "engine/generate.h"

@@ -50,9 +50,6 @@ class ProgressBar {
   double start_seconds_;
 };
 
-/// Writes `bytes` to PATH so that it appears only when whole; links are followed, a device or pipe
-/// is written to as it is.
-Status write_file_whole(const std::string& path, std::string_view bytes);
 /// kInvalidArgument: the name is empty, or it is the model's file.
 Status check_output_file(const std::string& path, const std::string& model);
 

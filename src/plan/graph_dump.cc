@@ -1,38 +1,19 @@
 #include "plan/graph_dump.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
-#include <cstdio>
 #include <filesystem>
 #include <limits>
-#include <memory>
 #include <system_error>
 
 #include "base/bytes.h"
+#include "base/write_file.h"
 #include "plan/trace.h"
 
 namespace minfer::plan {
-namespace {
-
-struct CloseFile {
-  void operator()(std::FILE* file) const { std::fclose(file); }
-};
-
-}  // namespace
-
 Status GraphDump::write_file(const std::string& name, std::span<const std::byte> bytes) const {
-  const std::string path = dir_ + "/" + name;
-  const std::string partial = fmt::format("{}.{}.partial", path, ::getpid());
-  std::unique_ptr<std::FILE, CloseFile> file(std::fopen(partial.c_str(), "wb"));
-  const bool written = file != nullptr &&
-                       std::fwrite(bytes.data(), 1, bytes.size(), file.get()) == bytes.size() &&
-                       std::fflush(file.get()) == 0;
-  file.reset();
-  std::error_code error;
-  if (written) std::filesystem::rename(partial, path, error);
-  if (!written || error) return io_error(fmt::format("{}: the dump cannot be written", path));
-  return ok_status();
+  return write_file_whole(dir_ + "/" + name,
+                          {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
 }
 
 Status GraphDump::write_kv_layer(const StepResult& step, const KvStore& kv,

@@ -249,7 +249,7 @@ class Usage(rig.Test):
 
     def test_commands_of_later_versions_are_no_models(self):
         # "chat" is not a command yet: it is a path, and the file is not there.
-        self.refused(minfer("chat", "Hello"), 1, "chat", "no such file")
+        self.refused(minfer("chat", "Hello"), 2, "chat", "not a command of this version")
 
 
 class Configuration(rig.Test):
