@@ -248,7 +248,6 @@ class Usage(rig.Test):
         self.refused(minfer("bnech", "m.gguf"), 1, 'Did you mean "minfer bench"?')
 
     def test_commands_of_later_versions_are_no_models(self):
-        # "chat" is not a command yet: it is a path, and the file is not there.
         self.refused(minfer("chat", "Hello"), 2, "chat", "not a command of this version")
 
 

@@ -3,6 +3,7 @@
 #include <cstring>
 #include <type_traits>
 
+#include "cpu/kernels/mat_mul/interleave_parts.h"
 #include "cpu/kernels/mat_mul/layout.h"
 #include "cpu/kernels/mat_mul/plain.h"
 
@@ -55,29 +56,37 @@ void take_codes(const Part& from, int lane, Steps& steps) {
   take(from.low, lane, steps);
   if constexpr (requires { from.high; }) take(from.high, lane, steps);
 }
-void put_codes(const Steps& steps, int lane, TileQ8_0& to) {
-  for (int s = 0; s < 8; ++s) store_le(to.q[s][lane], steps[s]);
-}
-void take_codes(const TileQ8_0& from, int lane, Steps& steps) {
-  for (int s = 0; s < 8; ++s) steps[s] = load_le<std::uint32_t>(from.q[s][lane]);
-}
 
-// One sub-block a block.
+// One sub-block a block: codes of 8 bits, or of 4 in the tile's own order with a fifth beside them.
 template <class Plain, class Tile>
   requires(Plain::kSubs == 1)
 void put_block(const typename Plain::Block& block, int lane, Tile& to) {
-  Steps steps;
-  Plain::load(block, 0, steps);
-  put_codes(steps, lane, to);
+  if constexpr (requires { to.low; }) {
+    put_nibbles(block.qs, lane, to.low);
+    if constexpr (requires { to.high; }) {
+      store_le(to.high.lane[lane], to_lane_bits(load_le<std::uint32_t>(block.qh)));
+    }
+  } else {
+    for (int s = 0; s < 8; ++s) {
+      store_le(to.q[s][lane], load_le<std::uint32_t>(block.qs + 4 * s));
+    }
+  }
   to.d[lane] = block.d;
   if constexpr (Plain::kHasMin) to.m[lane] = block.m;
 }
 template <class Plain, class Tile>
   requires(Plain::kSubs == 1)
 void take_block(const Tile& from, int lane, typename Plain::Block& block) {
-  Steps steps;
-  take_codes(from, lane, steps);
-  Plain::store(steps, 0, block);
+  if constexpr (requires { from.low; }) {
+    take_nibbles(from.low, lane, block.qs);
+    if constexpr (requires { from.high; }) {
+      store_le(block.qh, from_lane_bits(load_le<std::uint32_t>(from.high.lane[lane])));
+    }
+  } else {
+    for (int s = 0; s < 8; ++s) {
+      store_le(block.qs + 4 * s, load_le<std::uint32_t>(from.q[s][lane]));
+    }
+  }
   block.d = from.d[lane];
   if constexpr (Plain::kHasMin) block.m = from.m[lane];
 }

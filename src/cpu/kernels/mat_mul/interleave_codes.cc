@@ -2,19 +2,13 @@
 // that layout_codes.h names.
 
 #include "cpu/kernels/mat_mul/interleave.h"
+#include "cpu/kernels/mat_mul/interleave_parts.h"
 #include "cpu/kernels/mat_mul/layout_codes.h"
 #include "cpu/kernels/mat_mul/plain.h"
 #include "cpu/kernels/mat_mul/plain_codes.h"
 
 namespace minfer::cpu {
 namespace {
-
-void put_nibbles(const std::uint8_t* qs, int lane, TileNibbles& to) {
-  for (int u = 0; u < 4; ++u) store_le(to.word[u][lane], load_le<std::uint32_t>(qs + 4 * u));
-}
-void take_nibbles(const TileNibbles& from, int lane, std::uint8_t* qs) {
-  for (int u = 0; u < 4; ++u) store_le(qs + 4 * u, load_le<std::uint32_t>(from.word[u][lane]));
-}
 
 /// 2-bit codes of sub-block `sub`, which the file keeps 128 elements to 32 bytes.
 void put_two_bits(const std::uint8_t (&qs)[64], int sub, int lane, TileTwoBits& to) {
@@ -32,18 +26,6 @@ void take_two_bits(const TileTwoBits& from, int sub, int lane, std::uint8_t (&qs
     const auto word = load_le<std::uint32_t>(from.half[s / 4][lane]);
     merge_word(qs + 32 * (sub / 4) + 4 * s, kLow2, 2 * (sub % 4), word >> (2 * (s % 4)));
   }
-}
-
-/// 32 bits, element e in bit e, to and from the order of TileBits: bit 8 i + s for e = 4 s + i.
-std::uint32_t to_lane_bits(std::uint32_t bits) {
-  std::uint32_t word = 0;
-  for (int s = 0; s < 8; ++s) word |= spread_bits((bits >> (4 * s)) & 0xfu) << s;
-  return word;
-}
-std::uint32_t from_lane_bits(std::uint32_t word) {
-  std::uint32_t bits = 0;
-  for (int s = 0; s < 8; ++s) bits |= gather_bits(word >> s) << (4 * s);
-  return bits;
 }
 
 constexpr std::uint32_t kSpareBits = 0xaa000000;
