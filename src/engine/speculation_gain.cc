@@ -19,13 +19,13 @@ constexpr double kRowCost = 0.1;
 /// Plain steps after which measured forwards are forgotten: the machine may be another one now.
 constexpr std::int32_t kForget = 256;
 
-constexpr double kGainToStart = 1.1;
+constexpr double kGainToStart = 1.25;
 constexpr double kGainToStay = 1.0;
 
-constexpr double kAccountAtStart = 3;
+constexpr double kAccountAtStart = 1.5;
 constexpr double kAccountMost = 6;
 constexpr double kAccountLeast = -2;
-constexpr double kShareOfStep = 0.015;
+constexpr double kShareOfStep = 0.01;
 
 }  // namespace
 

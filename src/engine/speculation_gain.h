@@ -7,7 +7,7 @@
 // When it may be silent (always_on = false) it also keeps an account in units of plain steps: a
 // round pays in what it saved or takes out what it cost, a plain step pays in a small share of
 // itself, and no round starts whose loss, if nothing is accepted, the account could not bear. So
-// however badly guesses do, a run costs at most 1.5% and three steps more than plain steps
+// however badly guesses do, a run costs at most 1% and one and a half steps more than plain steps
 // (as far as the measured times hold).
 // Invariants: nothing here can change a text, only the time it takes.
 // Thread-safety: one thread.
