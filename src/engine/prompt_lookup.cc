@@ -55,7 +55,7 @@ Status PromptLookup::observe(std::span<const TokenId> history) {
 void PromptLookup::follow(std::span<const TokenId> history, std::size_t text_at) {
   if (left_ != 0 && text_at - left_text_ > kReach) left_ = 0;
   if (place_.at == 0) return;
-  if (place_.at >= text_at) return leave(text_at);  // changes have brought it to the text's end
+  MINFER_CHECK(place_.at < text_at);
   const TokenId token = history[text_at];
   if (place_.change != nullptr && place_.done == 0 && token != place_.change->after[0] &&
       token == history[place_.at]) {
