@@ -1,7 +1,7 @@
 // dot_product.h: products of interleaved tiles with Q8A rows over a vector policy V whose dot()
 // is exact in 32 bits: x86_dot_vector*.h, arm_vector.h. Internal linkage: every file makes its own.
 //
-// As in x86_avx2_q8a.cc: few rows of x meet tiles unpacked in registers ("fused"), many stream past
+// As in x86_avx2_product.h: few rows of x meet tiles unpacked in registers ("fused"), many stream past
 // a panel of unpacked tiles in the L1 cache. A vector of which only the first tile exists computes
 // that one twice and stores it once.
 // Thread-safety: pure functions.
@@ -193,7 +193,7 @@ void fused_tiles(const MatMulArgs& args, const RowRange& rows, const std::byte* 
   const auto* tile = reinterpret_cast<const typename Type::Tile*>(data);
   XBlocks<C> a;
   a.at = 0;
-  for (int c = 0; c < C; ++c) a.row[c] = x_row(args, rows.row(c));
+  for (int c = 0; c < C; ++c) a.row[c] = x_row<std::byte>(args, rows.row(c));
   typename V::Float acc[1][C];
   for (int c = 0; c < C; ++c) acc[0][c] = V::zero_floats();
   for (std::int64_t b = 0; b < n_blocks; ++b, ++tile) {
@@ -323,7 +323,7 @@ void panel_rows(const MatMulArgs& args, const Panel<V>& panel, std::int64_t firs
   a.at = panel.first_block * static_cast<std::int64_t>(sizeof(Q8ABlock));
   float* y[C];
   for (int c = 0; c < C; ++c) {
-    a.row[c] = x_row(args, first + c);
+    a.row[c] = x_row<std::byte>(args, first + c);
     y[c] = y_row(args, first + c) + panel.column;
   }
   typename V::Float acc[T][C];

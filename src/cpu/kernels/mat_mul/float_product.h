@@ -58,7 +58,7 @@ void float_block(const MatMulArgs& args, const std::byte* matrix, std::int64_t c
     w[r] = reinterpret_cast<const Stored*>(matrix + (column + r) * row_bytes);
     for (int c = 0; c < C; ++c) acc[r][c] = V::zero();
   }
-  for (int c = 0; c < C; ++c) x[c] = reinterpret_cast<const float*>(x_row(args, first + c));
+  for (int c = 0; c < C; ++c) x[c] = x_row<float>(args, first + c);
   std::int64_t k = 0;
   for (; k + kLanes <= n; k += kLanes) add_step<V, Type, R, C>(w, x, k, acc);
   if (k < n) {

@@ -11,9 +11,11 @@ namespace {
 
 constexpr std::int64_t least(std::int64_t a, std::int64_t b) { return a < b ? a : b; }
 
-inline const std::byte* x_row(const MatMulArgs& args, std::int64_t i) {
+/// Row i of x, of elements or blocks of type X.
+template <class X>
+const X* x_row(const MatMulArgs& args, std::int64_t i) {
   const std::int64_t row = args.x_rows != nullptr ? args.x_rows[i] : i;
-  return args.x + row * args.x_stride;
+  return reinterpret_cast<const X*>(args.x + row * args.x_stride);
 }
 inline float* y_row(const MatMulArgs& args, std::int64_t i) {
   const std::int64_t row = args.y_rows != nullptr ? args.y_rows[i] : i;

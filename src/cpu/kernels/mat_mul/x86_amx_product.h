@@ -112,13 +112,13 @@ AmxRows rows_of(const MatMulArgs& args, const Panel<V>& panel, std::int64_t firs
   const std::int64_t n_rows = least(kAmxRows, end - first);
   const auto at = panel.first_block * static_cast<std::int64_t>(sizeof(Q8ABlock));
   if (args.x_rows == nullptr && n_rows == kAmxRows) {
-    return {x_row(args, first) + at, args.x_stride, first, n_rows};
+    return {x_row<std::byte>(args, first) + at, args.x_stride, first, n_rows};
   }
   const auto size = static_cast<std::size_t>(panel.n_blocks) * sizeof(Q8ABlock);
   for (std::int64_t r = 0; r < kAmxRows; ++r) {
     // Lanes that nobody reads get numbers all the same.
     const std::int64_t row = first + (r < n_rows ? r : 0);
-    __builtin_memcpy(copy.block[r], x_row(args, row) + at, size);
+    __builtin_memcpy(copy.block[r], x_row<std::byte>(args, row) + at, size);
   }
   return {reinterpret_cast<const std::byte*>(copy.block), sizeof(copy.block[0]), first, n_rows};
 }

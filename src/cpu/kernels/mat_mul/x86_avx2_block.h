@@ -9,22 +9,12 @@
 namespace minfer::cpu {
 namespace {
 
-#if defined(__clang__)
-#define MINFER_UNROLL _Pragma("clang loop unroll(full)")
-#else
-#define MINFER_UNROLL _Pragma("GCC unroll 16")
-#endif
-
 /// 4 bytes repeated in all 8 lanes.
 MINFER_INLINE __m256i broadcast4(const void* from) {
   int word = 0;
   __builtin_memcpy(&word, from, 4);
   return _mm256_set1_epi32(word);
 }
-
-/// Computes `sum` here and now. GCC re-associates chains of vector adds and delays them to the end
-/// of the block, with every product of it in memory meanwhile.
-MINFER_INLINE void pin(__m256i& sum) { __asm__("" : "+x"(sum)); }
 
 /// Adds the products of steps [kFrom, kTo) to 16-bit sums; with kFresh the first step sets them.
 template <int kFrom, int kTo, bool kFresh, int T, int C, class Weights>
@@ -42,7 +32,7 @@ MINFER_INLINE void sum_steps(const Weights (&w)[T], const Q8ABlock* const (&a)[C
       for (int t = 0; t < T; ++t) {
         const __m256i pairs = _mm256_maddubs_epi16(codes[t], x);
         sums[t][c] = kFresh && s == kFrom ? pairs : _mm256_add_epi16(sums[t][c], pairs);
-        pin(sums[t][c]);
+        MINFER_PIN(sums[t][c]);
       }
     }
   }
@@ -105,7 +95,7 @@ MINFER_INLINE void dots_signed(const Weights (&w)[T], const Q8ABlock* const (&a)
         const __m256i x = _mm256_sign_epi8(broadcast4(a[c]->q + 4 * s), codes);
         const __m256i sum = _mm256_madd_epi16(_mm256_maddubs_epi16(magnitude, x), factors);
         dots[t][c] = s == 4 * kHalf ? sum : _mm256_add_epi32(dots[t][c], sum);
-        pin(dots[t][c]);
+        MINFER_PIN(dots[t][c]);
       }
     }
   }

@@ -22,13 +22,6 @@ MINFER_INLINE __m256i twice(__m256i lanes) {
   return _mm256_or_si256(_mm256_slli_epi32(lanes, 16),
                          _mm256_and_si256(lanes, _mm256_set1_epi32(0xffff)));
 }
-/// Byte `place` of each lane as a 16-bit number, twice.
-MINFER_INLINE __m256i pair_of(__m256i lanes, int place) {
-  const __m128i lane = _mm_setr_epi32(0, 0x00040004, 0x00080008, 0x000c000c);
-  const int pair = static_cast<int>(0x80008000u) | place | (place << 16);
-  return _mm256_shuffle_epi8(
-      lanes, _mm256_add_epi32(_mm256_broadcastsi128_si256(lane), _mm256_set1_epi32(pair)));
-}
 /// 16 bytes for a look-up by 4-bit codes.
 MINFER_INLINE __m256i table_of(__m128i levels) { return _mm256_broadcastsi128_si256(levels); }
 
@@ -39,11 +32,11 @@ MINFER_INLINE __m256i two_bits(const TileTwoBits& from, int s) {
 
 struct Q2_K : SuperBlock<TileQ2_K> {
   static constexpr Sums kSums = Sums::kTwoScalesMins;
-  static MINFER_INLINE __m256i codes(const Sub& sub, int s) { return two_bits(sub.low, s); }
-  static MINFER_INLINE __m256 scale(const Tile& tile, const Sub&) { return widen_f16(tile.d); }
-  static MINFER_INLINE __m256 min_unit(const Tile& tile) { return widen_f16(tile.dmin); }
+  MINFER_INLINE static __m256i codes(const Sub& sub, int s) { return two_bits(sub.low, s); }
+  MINFER_INLINE static __m256 scale(const Tile& tile, const Sub&) { return widen_f16(tile.d); }
+  MINFER_INLINE static __m256 min_unit(const Tile& tile) { return widen_f16(tile.dmin); }
   /// In each lane, a byte each: the scales of elements 0-15 and 16-31, their minimums.
-  static MINFER_INLINE __m256i scales_mins(const Sub& sub) {
+  MINFER_INLINE static __m256i scales_mins(const Sub& sub) {
     const __m256i bytes =
         _mm256_or_si256(widen_bytes(sub.scale[0]), _mm256_slli_epi32(widen_bytes(sub.scale[1]), 8));
     const __m256i low = _mm256_set1_epi32(0x0f0f);
@@ -51,30 +44,30 @@ struct Q2_K : SuperBlock<TileQ2_K> {
         _mm256_and_si256(bytes, low),
         _mm256_slli_epi32(_mm256_and_si256(_mm256_srli_epi32(bytes, 4), low), 16));
   }
-  static MINFER_INLINE __m256i sub_scale(const Sub& sub, int h) {
+  MINFER_INLINE static __m256i sub_scale(const Sub& sub, int h) {
     return pair_of(scales_mins(sub), h);
   }
-  static MINFER_INLINE __m256i sub_min(const Sub& sub, int h) {
+  MINFER_INLINE static __m256i sub_min(const Sub& sub, int h) {
     return pair_of(scales_mins(sub), h + 2);
   }
 };
 
 struct Q3_K : SuperBlock<TileQ3_K> {
   static constexpr Sums kSums = Sums::kMinus4Halves;
-  static MINFER_INLINE __m256i codes(const Sub& sub, int s) {
+  MINFER_INLINE static __m256i codes(const Sub& sub, int s) {
     const __m256i bit = shift(load(sub.high.lane), 2 - s);
     return _mm256_or_si256(two_bits(sub.low, s), _mm256_and_si256(bit, _mm256_set1_epi8(4)));
   }
-  static MINFER_INLINE __m256 scale(const Tile& tile, const Sub&) { return widen_f16(tile.d); }
-  static MINFER_INLINE __m256i sub_scale(const Sub& sub, int h) {
+  MINFER_INLINE static __m256 scale(const Tile& tile, const Sub&) { return widen_f16(tile.d); }
+  MINFER_INLINE static __m256i sub_scale(const Sub& sub, int h) {
     return twice(widen_bytes(sub.scale[h]));
   }
 };
 
 struct TQ2_0 : SuperBlock<TileTQ2_0> {
   static constexpr Sums kSums = Sums::kMinus1;
-  static MINFER_INLINE __m256i codes(const Sub& sub, int s) { return two_bits(sub.low, s); }
-  static MINFER_INLINE __m256 scale(const Tile& tile, const Sub&) { return widen_f16(tile.d); }
+  MINFER_INLINE static __m256i codes(const Sub& sub, int s) { return two_bits(sub.low, s); }
+  MINFER_INLINE static __m256 scale(const Tile& tile, const Sub&) { return widen_f16(tile.d); }
 };
 
 MINFER_INLINE __m256i levels_iq4(const TileNibbles& from, int s) {
@@ -84,24 +77,24 @@ MINFER_INLINE __m256i levels_iq4(const TileNibbles& from, int s) {
 }
 struct IQ4_NL : SingleBlock<TileIQ4_NL> {
   static constexpr Sums kSums = Sums::kSigned;
-  static MINFER_INLINE __m256i codes(const Sub& sub, int s) { return levels_iq4(sub.low, s); }
+  MINFER_INLINE static __m256i codes(const Sub& sub, int s) { return levels_iq4(sub.low, s); }
 };
 struct IQ4_XS : SuperBlock<TileIQ4_XS> {
   static constexpr Sums kSums = Sums::kSigned;
-  static MINFER_INLINE __m256i codes(const Sub& sub, int s) { return levels_iq4(sub.low, s); }
-  static MINFER_INLINE __m256 scale(const Tile& tile, const Sub& sub) {
+  MINFER_INLINE static __m256i codes(const Sub& sub, int s) { return levels_iq4(sub.low, s); }
+  MINFER_INLINE static __m256 scale(const Tile& tile, const Sub& sub) {
     return _mm256_mul_ps(widen_f16(tile.d), _mm256_cvtepi32_ps(widen_bytes(sub.scale)));
   }
 };
 
 struct MXFP4 : SingleBlock<TileMXFP4> {
   static constexpr Sums kSums = Sums::kMinus12;
-  static MINFER_INLINE __m256i codes(const Sub& sub, int s) {
+  MINFER_INLINE static __m256i codes(const Sub& sub, int s) {
     const __m128i levels = _mm_setr_epi8(12, 13, 14, 15, 16, 18, 20, 24, 12, 11, 10, 9, 8, 6, 4, 0);
     return _mm256_shuffle_epi8(table_of(levels), nibbles(sub.low, s));
   }
   /// 2^(e - 128): the two lowest are subnormal.
-  static MINFER_INLINE __m256 scale(const Tile&, const Sub& sub) {
+  MINFER_INLINE static __m256 scale(const Tile&, const Sub& sub) {
     const __m256i e = widen_bytes(sub.e);
     const __m256i one = _mm256_set1_epi32(1);
     const __m256i normal = _mm256_slli_epi32(_mm256_sub_epi32(e, one), 23);
@@ -165,33 +158,33 @@ MINFER_INLINE __m256i with_signs(__m256i magnitudes, __m256i signs, int s) {
 
 struct IQ3_S : SuperBlock<TileIQ3_S> {
   static constexpr Sums kSums = Sums::kMinus16;
-  static MINFER_INLINE __m256i codes(const Sub& sub, int s) {
+  MINFER_INLINE static __m256i codes(const Sub& sub, int s) {
     const __m256i numbers = entry_number(sub.entry[s], widen_bytes(sub.high), s, 1);
     const __m256i values = with_signs(look_up(quant::kGridIq3S, numbers), load(sub.signs.lane), s);
     return _mm256_add_epi8(values, _mm256_set1_epi8(16));
   }
-  static MINFER_INLINE __m256 scale(const Tile& tile, const Sub& sub) {
+  MINFER_INLINE static __m256 scale(const Tile& tile, const Sub& sub) {
     return odd_scale(tile.d, 1.0F, widen_bytes(sub.scale));
   }
 };
 struct IQ3_XXS : SuperBlock<TileIQ3_XXS> {
   static constexpr Sums kSums = Sums::kSigned;
-  static MINFER_INLINE __m256i codes(const Sub& sub, int s) {
+  MINFER_INLINE static __m256i codes(const Sub& sub, int s) {
     const __m256i values = look_up(quant::kGridIq3Xxs, widen_bytes(sub.entry[s]));
     return with_signs(values, even_signs(sub.signs), s);
   }
-  static MINFER_INLINE __m256 scale(const Tile& tile, const Sub& sub) {
+  MINFER_INLINE static __m256 scale(const Tile& tile, const Sub& sub) {
     return odd_scale(tile.d, 0.25F, spare_bits(sub.signs));
   }
 };
 
 struct IQ2_XXS : SuperBlock<TileIQ2_XXS> {
   static constexpr Sums kSums = Sums::kSigned;
-  static MINFER_INLINE __m256i codes(const Sub& sub, int s) {
+  MINFER_INLINE static __m256i codes(const Sub& sub, int s) {
     const __m256i values = look_up(quant::kGridIq2Xxs, widen_bytes(sub.entry[s / 2]), s % 2);
     return with_signs(values, even_signs(sub.signs), s);
   }
-  static MINFER_INLINE __m256 scale(const Tile& tile, const Sub& sub) {
+  MINFER_INLINE static __m256 scale(const Tile& tile, const Sub& sub) {
     return odd_scale(tile.d, 0.125F, spare_bits(sub.signs));
   }
 };
@@ -201,21 +194,21 @@ template <class TileType>
 struct TwoNibbleScales : SuperBlock<TileType> {
   using Sub = typename TileType::Sub;
   static constexpr Sums kSums = Sums::kSignedHalves;
-  static MINFER_INLINE __m256 scale(const TileType& tile, const Sub&) {
+  MINFER_INLINE static __m256 scale(const TileType& tile, const Sub&) {
     return _mm256_mul_ps(widen_f16(tile.d), _mm256_set1_ps(0.125F));
   }
-  static MINFER_INLINE __m256i sub_scale(const Sub& sub, int h) {
+  MINFER_INLINE static __m256i sub_scale(const Sub& sub, int h) {
     return odd_pair(bits_of(widen_bytes(sub.scales), 4 * h, 15));
   }
 };
 struct IQ2_XS : TwoNibbleScales<TileIQ2_XS> {
-  static MINFER_INLINE __m256i codes(const Sub& sub, int s) {
+  MINFER_INLINE static __m256i codes(const Sub& sub, int s) {
     const __m256i numbers = entry_number(sub.entry[s / 2], spare_bits(sub.signs), s / 2, 1);
     return with_signs(look_up(quant::kGridIq2Xs, numbers, s % 2), even_signs(sub.signs), s);
   }
 };
 struct IQ2_S : TwoNibbleScales<TileIQ2_S> {
-  static MINFER_INLINE __m256i codes(const Sub& sub, int s) {
+  MINFER_INLINE static __m256i codes(const Sub& sub, int s) {
     const __m256i numbers = entry_number(sub.entry[s / 2], widen_bytes(sub.high), s / 2 * 2, 3);
     return with_signs(look_up(quant::kGridIq2S, numbers, s % 2), load(sub.signs.lane), s);
   }
@@ -231,29 +224,29 @@ MINFER_INLINE __m256i shifted(__m256i elements, __m256i down) {
 }
 struct IQ1_S : SuperBlock<TileIQ1_S> {
   static constexpr Sums kSums = Sums::kMinus12;
-  static MINFER_INLINE __m256i codes(const Sub& sub, int s) {
+  MINFER_INLINE static __m256i codes(const Sub& sub, int s) {
     const __m256i high = widen_words(sub.high);
     const __m256i numbers = entry_number(sub.entry[s / 2], high, 3 * (s / 2), 7);
     const __m256i down = _mm256_srai_epi32(_mm256_slli_epi32(high, 16), 31);
     return shifted(look_up(quant::kGridIq1S, numbers, s % 2), down);
   }
-  static MINFER_INLINE __m256 scale(const Tile& tile, const Sub& sub) {
+  MINFER_INLINE static __m256 scale(const Tile& tile, const Sub& sub) {
     return odd_scale(tile.d, 0.125F, bits_of(widen_words(sub.high), 12, 7));
   }
 };
 struct IQ1_M : SuperBlock<TileIQ1_M> {
   static constexpr Sums kSums = Sums::kMinus12Halves;
-  static MINFER_INLINE __m256i codes(const Sub& sub, int s) {
+  MINFER_INLINE static __m256i codes(const Sub& sub, int s) {
     const int place = 4 * (s / 2);
     const __m256i high = widen_words(sub.high);
     const __m256i numbers = entry_number(sub.entry[s / 2], high, place, 7);
     const __m256i down = _mm256_srai_epi32(_mm256_slli_epi32(high, 28 - place), 31);
     return shifted(look_up(quant::kGridIq1S, numbers, s % 2), down);
   }
-  static MINFER_INLINE __m256 scale(const Tile& tile, const Sub&) {
+  MINFER_INLINE static __m256 scale(const Tile& tile, const Sub&) {
     return _mm256_mul_ps(widen_f16(tile.d), _mm256_set1_ps(0.125F));
   }
-  static MINFER_INLINE __m256i sub_scale(const Sub& sub, int h) {
+  MINFER_INLINE static __m256i sub_scale(const Sub& sub, int h) {
     return odd_pair(bits_of(widen_bytes(sub.scales), 3 * h, 7));
   }
 };

@@ -2,17 +2,12 @@
 
 #include <immintrin.h>
 
+#include "cpu/kernels/lanes/lanes.h"
 #include "cpu/kernels/mat_mul/kernels.h"
+#include "cpu/kernels/mat_mul/rows.h"
 
 namespace minfer::cpu {
 namespace {
-
-#define MINFER_INLINE inline __attribute__((always_inline))
-#if defined(__clang__)
-#define MINFER_UNROLL _Pragma("clang loop unroll(full)")
-#else
-#define MINFER_UNROLL _Pragma("GCC unroll 16")
-#endif
 
 constexpr int kLanes = 16;
 constexpr int kWeightRows = 2;  // of a register block
@@ -23,32 +18,21 @@ constexpr std::int64_t kCacheBytes = 512 * 1024;  // of x that should stay in th
 // A type: Stored, and 8 of them widened.
 struct F32 {
   using Stored = float;
-  static MINFER_INLINE __m256 widen(const Stored* from) { return _mm256_loadu_ps(from); }
+  MINFER_INLINE static __m256 widen(const Stored* from) { return _mm256_loadu_ps(from); }
 };
 struct F16 {
   using Stored = std::uint16_t;
-  static MINFER_INLINE __m256 widen(const Stored* from) {
+  MINFER_INLINE static __m256 widen(const Stored* from) {
     return _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from)));
   }
 };
 struct BF16 {
   using Stored = std::uint16_t;
-  static MINFER_INLINE __m256 widen(const Stored* from) {
+  MINFER_INLINE static __m256 widen(const Stored* from) {
     const __m128i halves = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from));
     return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(halves), 16));
   }
 };
-
-std::int64_t least(std::int64_t a, std::int64_t b) { return a < b ? a : b; }
-
-const float* x_row(const MatMulArgs& args, std::int64_t i) {
-  const std::int64_t row = args.x_rows != nullptr ? args.x_rows[i] : i;
-  return reinterpret_cast<const float*>(args.x + row * args.x_stride);
-}
-float* y_row(const MatMulArgs& args, std::int64_t i) {
-  const std::int64_t row = args.y_rows != nullptr ? args.y_rows[i] : i;
-  return args.y + row * args.y_stride - args.column_base;
-}
 
 /// The fixed tree over 16 lanes.
 MINFER_INLINE float sum_of_lanes(__m256 low, __m256 high) {
@@ -70,7 +54,7 @@ MINFER_INLINE void add_step(const typename Type::Stored* const (&w)[R], const fl
     MINFER_UNROLL
     for (int c = 0; c < C; ++c) {
       __m256 values = _mm256_loadu_ps(x[c] + k + 8 * part);
-      __asm__("" : "+x"(values));  // else GCC loads it again for every FMA
+      MINFER_PIN(values);
       MINFER_UNROLL
       for (int r = 0; r < R; ++r)
         acc[r][c][part] = _mm256_fmadd_ps(wide[r], values, acc[r][c][part]);
@@ -90,7 +74,7 @@ void block(const MatMulArgs& args, const std::byte* matrix, std::int64_t column,
   for (int r = 0; r < R; ++r) {
     w[r] = reinterpret_cast<const Stored*>(matrix + (column + r) * row_bytes);
   }
-  for (int c = 0; c < C; ++c) x[c] = x_row(args, first + c);
+  for (int c = 0; c < C; ++c) x[c] = x_row<float>(args, first + c);
   __m256 acc[R][C][2];
   MINFER_UNROLL
   for (int r = 0; r < R; ++r) {

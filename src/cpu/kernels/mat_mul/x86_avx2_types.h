@@ -15,12 +15,11 @@
 
 #include <cstdint>
 
+#include "cpu/kernels/lanes/lanes.h"
 #include "cpu/kernels/mat_mul/layout.h"
 
 namespace minfer::cpu {
 namespace {
-
-#define MINFER_INLINE inline __attribute__((always_inline))
 
 /// How 16-bit sums of the u8 x s8 products of a half of 16 stay exact (docs/arithmetic.md).
 enum class Sums {
@@ -73,6 +72,14 @@ MINFER_INLINE __m256 widen_u8(const std::uint8_t (&from)[kTileLanes]) {
   return _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(bytes));
 }
 
+/// Byte `place` of each lane as a 16-bit number, twice.
+MINFER_INLINE __m256i pair_of(__m256i lanes, int place) {
+  const __m128i lane = _mm_setr_epi32(0, 0x00040004, 0x00080008, 0x000c000c);
+  const int pair = static_cast<int>(0x80008000u) | place | (place << 16);
+  return _mm256_shuffle_epi8(
+      lanes, _mm256_add_epi32(_mm256_broadcastsi128_si256(lane), _mm256_set1_epi32(pair)));
+}
+
 MINFER_INLINE __m256i nibbles(const TileNibbles& from, int s) {
   const __m256i word = load(from.word[s % 4]);
   return _mm256_and_si256(s < 4 ? word : _mm256_srli_epi16(word, 4), _mm256_set1_epi8(0x0f));
@@ -97,33 +104,33 @@ struct SingleBlock {
   using Tile = TileType;
   using Sub = TileType;
   static constexpr int kSubs = 1;
-  static MINFER_INLINE const Sub& sub(const Tile& tile, int) { return tile; }
-  static MINFER_INLINE __m256 scale(const Tile&, const Sub& sub) { return widen_f16(sub.d); }
-  static MINFER_INLINE __m256 min(const Tile&, const Sub& sub) { return widen_f16(sub.m); }
+  MINFER_INLINE static const Sub& sub(const Tile& tile, int) { return tile; }
+  MINFER_INLINE static __m256 scale(const Tile&, const Sub& sub) { return widen_f16(sub.d); }
+  MINFER_INLINE static __m256 min(const Tile&, const Sub& sub) { return widen_f16(sub.m); }
 };
 struct Q4_0 : SingleBlock<TileQ4_0> {
   static constexpr Sums kSums = Sums::kMinus8;
-  static MINFER_INLINE __m256i codes(const Sub& sub, int s) { return nibbles(sub.low, s); }
+  MINFER_INLINE static __m256i codes(const Sub& sub, int s) { return nibbles(sub.low, s); }
 };
 struct Q4_1 : SingleBlock<TileQ4_1> {
   static constexpr Sums kSums = Sums::kPlain;
-  static MINFER_INLINE __m256i codes(const Sub& sub, int s) { return nibbles(sub.low, s); }
+  MINFER_INLINE static __m256i codes(const Sub& sub, int s) { return nibbles(sub.low, s); }
 };
 struct Q5_0 : SingleBlock<TileQ5_0> {
   static constexpr Sums kSums = Sums::kMinus16;
-  static MINFER_INLINE __m256i codes(const Sub& sub, int s) {
+  MINFER_INLINE static __m256i codes(const Sub& sub, int s) {
     return five_bits(sub.low, sub.high, s);
   }
 };
 struct Q5_1 : SingleBlock<TileQ5_1> {
   static constexpr Sums kSums = Sums::kPlain;
-  static MINFER_INLINE __m256i codes(const Sub& sub, int s) {
+  MINFER_INLINE static __m256i codes(const Sub& sub, int s) {
     return five_bits(sub.low, sub.high, s);
   }
 };
 struct Q8_0 : SingleBlock<TileQ8_0> {
   static constexpr Sums kSums = Sums::kSigned;
-  static MINFER_INLINE __m256i codes(const Sub& sub, int s) { return load(sub.q[s]); }
+  MINFER_INLINE static __m256i codes(const Sub& sub, int s) { return load(sub.q[s]); }
 };
 
 /// Types of 8 sub-blocks.
@@ -132,38 +139,38 @@ struct SuperBlock {
   using Tile = TileType;
   using Sub = typename TileType::Sub;
   static constexpr int kSubs = 8;
-  static MINFER_INLINE const Sub& sub(const Tile& tile, int j) { return tile.sub[j]; }
+  MINFER_INLINE static const Sub& sub(const Tile& tile, int j) { return tile.sub[j]; }
 };
 template <class TileType>
 struct MinSuperBlock : SuperBlock<TileType> {
   using Tile = TileType;
   using Sub = typename TileType::Sub;
-  static MINFER_INLINE __m256 scale(const Tile& tile, const Sub& sub) {
+  MINFER_INLINE static __m256 scale(const Tile& tile, const Sub& sub) {
     return _mm256_mul_ps(widen_f16(tile.d), widen_u8(sub.scale));
   }
-  static MINFER_INLINE __m256 min(const Tile& tile, const Sub& sub) {
+  MINFER_INLINE static __m256 min(const Tile& tile, const Sub& sub) {
     const __m256 product = _mm256_mul_ps(widen_f16(tile.dmin), widen_u8(sub.min));
     return _mm256_xor_ps(product, _mm256_set1_ps(-0.0F));
   }
 };
 struct Q4_K : MinSuperBlock<TileQ4_K> {
   static constexpr Sums kSums = Sums::kPlain;
-  static MINFER_INLINE __m256i codes(const Sub& sub, int s) { return nibbles(sub.low, s); }
+  MINFER_INLINE static __m256i codes(const Sub& sub, int s) { return nibbles(sub.low, s); }
 };
 struct Q5_K : MinSuperBlock<TileQ5_K> {
   static constexpr Sums kSums = Sums::kPlain;
-  static MINFER_INLINE __m256i codes(const Sub& sub, int s) {
+  MINFER_INLINE static __m256i codes(const Sub& sub, int s) {
     return five_bits(sub.low, sub.high, s);
   }
 };
 struct Q6_K : SuperBlock<TileQ6_K> {
   static constexpr Sums kSums = Sums::kMinus32;
-  static MINFER_INLINE __m256i codes(const Sub& sub, int s) {
+  MINFER_INLINE static __m256i codes(const Sub& sub, int s) {
     return six_bits(sub.low, sub.high, s);
   }
-  static MINFER_INLINE __m256 scale(const Tile& tile, const Sub&) { return widen_f16(tile.d); }
+  MINFER_INLINE static __m256 scale(const Tile& tile, const Sub&) { return widen_f16(tile.d); }
   /// The integer scale of elements 16 h .. 16 h + 15, twice in every lane.
-  static MINFER_INLINE __m256i sub_scale(const Sub& sub, int h) {
+  MINFER_INLINE static __m256i sub_scale(const Sub& sub, int h) {
     const __m128i bytes = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(sub.scale[h]));
     const __m256i wide = _mm256_cvtepi8_epi32(bytes);
     return _mm256_or_si256(_mm256_slli_epi32(wide, 16),

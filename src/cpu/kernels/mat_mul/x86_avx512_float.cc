@@ -4,6 +4,7 @@
 
 #include "cpu/kernels/lanes/lanes.h"
 #include "cpu/kernels/mat_mul/kernels.h"
+#include "cpu/kernels/mat_mul/rows.h"
 
 namespace minfer::cpu {
 namespace {
@@ -32,17 +33,6 @@ struct BF16 {
   }
 };
 
-std::int64_t least(std::int64_t a, std::int64_t b) { return a < b ? a : b; }
-
-const float* x_row(const MatMulArgs& args, std::int64_t i) {
-  const std::int64_t row = args.x_rows != nullptr ? args.x_rows[i] : i;
-  return reinterpret_cast<const float*>(args.x + row * args.x_stride);
-}
-float* y_row(const MatMulArgs& args, std::int64_t i) {
-  const std::int64_t row = args.y_rows != nullptr ? args.y_rows[i] : i;
-  return args.y + row * args.y_stride - args.column_base;
-}
-
 /// The fixed tree over 16 lanes.
 MINFER_INLINE float sum_of_lanes(__m512 lanes) {
   const __m256 r8 = _mm256_add_ps(_mm512_castps512_ps256(lanes), _mm512_extractf32x8_ps(lanes, 1));
@@ -61,7 +51,7 @@ MINFER_INLINE void add_step(const typename Type::Stored* const (&w)[R], const fl
   MINFER_UNROLL
   for (int c = 0; c < C; ++c) {
     __m512 values = _mm512_loadu_ps(x[c] + k);
-    __asm__("" : "+v"(values));  // else GCC loads it again for every FMA
+    MINFER_PIN(values);
     MINFER_UNROLL
     for (int r = 0; r < R; ++r) acc[r][c] = _mm512_fmadd_ps(wide[r], values, acc[r][c]);
   }
@@ -79,7 +69,7 @@ void block(const MatMulArgs& args, const std::byte* matrix, std::int64_t column,
   for (int r = 0; r < R; ++r) {
     w[r] = reinterpret_cast<const Stored*>(matrix + (column + r) * row_bytes);
   }
-  for (int c = 0; c < C; ++c) x[c] = x_row(args, first + c);
+  for (int c = 0; c < C; ++c) x[c] = x_row<float>(args, first + c);
   __m512 acc[R][C];
   MINFER_UNROLL
   for (int r = 0; r < R; ++r) {
