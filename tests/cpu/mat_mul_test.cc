@@ -86,8 +86,21 @@ TEST_P(VectorKernel, LongRows) {
   }
 }
 
-TEST(FloatKernel, Tails) {
+/// Those of this machine's architecture and emulated ones.
+std::vector<MatMulEntry> vector_kernels() {
+  std::vector<MatMulEntry> entries;
   for (const MatMulEntry& entry : mat_mul_kernels()) {
+    if (entry.isa != Isa::kScalar) entries.push_back(entry);
+  }
+  for (const auto& emulated : {emulated_dot_kernels(), emulated_avx2_kernels(),
+                               emulated_avx2_float_kernels(), emulated_avx512_float_kernels()}) {
+    entries.insert(entries.end(), emulated.begin(), emulated.end());
+  }
+  return entries;
+}
+
+TEST(FloatKernel, Tails) {
+  for (const MatMulEntry& entry : vector_kernels()) {
     if (is_block_quantized(entry.dtype) || !runs_here(entry.isa)) continue;
     for (std::int64_t n_cols = 1; n_cols <= 50; ++n_cols) {
       const Product product = {
@@ -177,15 +190,6 @@ TEST_P(VectorKernel, IndirectRowsColumnBaseAndMatrices) {
   }
 }
 
-std::vector<MatMulEntry> vector_kernels() {
-  std::vector<MatMulEntry> entries;
-  for (const MatMulEntry& entry : mat_mul_kernels()) {
-    if (entry.isa != Isa::kScalar) entries.push_back(entry);
-  }
-  for (const MatMulEntry& entry : emulated_dot_kernels()) entries.push_back(entry);
-  return entries;
-}
-
 INSTANTIATE_TEST_SUITE_P(All, VectorKernel, testing::ValuesIn(vector_kernels()),
                          [](const auto& param) { return std::string(param.param.name); });
 
@@ -223,9 +227,20 @@ TEST(OrderDependentKernel, IsSeen) {
   }
 }
 
+void expect_same_rows(std::byte* got, std::byte* want, std::size_t size, std::int64_t row) {
+  for (std::size_t at = 0; at < size; at += kQ8ABytes) {
+    // d and s may be NaN of either sign.
+    ASSERT_EQ(std::memcmp(want + at, got + at, 32), 0) << "row " << row;
+    std::vector<float> floats[2] = {std::vector<float>(3), std::vector<float>(3)};
+    std::memcpy(floats[0].data(), want + at + 32, 12);
+    std::memcpy(floats[1].data(), got + at + 32, 12);
+    ASSERT_EQ(first_difference(floats[1], floats[0]), "") << "row " << row;
+    ASSERT_EQ(std::memcmp(want + at + 44, got + at + 44, 8), 0) << "row " << row;
+  }
+}
+
 TEST(QuantizeRow, VectorEqualsScalar) {
   const Isa best = choose_isa("").value();
-  if (best == Isa::kScalar) GTEST_SKIP() << "this machine has no vectors";
   for (Fill fill : {Fill::kRandom, Fill::kExtremes, Fill::kBroken}) {
     const Product product = {
         .dtype = DType::kF32, .n_rows = 1, .n_cols = 320, .n_x = 600, .fill = fill};
@@ -241,16 +256,10 @@ TEST(QuantizeRow, VectorEqualsScalar) {
       for (std::int64_t b = 9; b >= 0; --b) {
         quantize_block(best, row + 32 * b, b, 320, blockwise.data());
       }
-      for (std::size_t at = 0; at < size; at += kQ8ABytes) {
-        // d and s may be NaN of either sign.
-        ASSERT_EQ(std::memcmp(want.data() + at, got.data() + at, 32), 0) << "row " << i;
-        std::vector<float> floats[2] = {std::vector<float>(3), std::vector<float>(3)};
-        std::memcpy(floats[0].data(), want.data() + at + 32, 12);
-        std::memcpy(floats[1].data(), got.data() + at + 32, 12);
-        ASSERT_EQ(first_difference(floats[1], floats[0]), "");
-        ASSERT_EQ(std::memcmp(want.data() + at + 44, got.data() + at + 44, 8), 0) << "row " << i;
-      }
+      ASSERT_NO_FATAL_FAILURE(expect_same_rows(got.data(), want.data(), size, i));
       ASSERT_EQ(std::memcmp(blockwise.data(), got.data(), size), 0) << "row " << i;
+      quantize_f32_q8a_avx2_emulated(row, 10, reinterpret_cast<Q8ABlock*>(got.data()));
+      ASSERT_NO_FATAL_FAILURE(expect_same_rows(got.data(), want.data(), size, i));
     }
   }
 }

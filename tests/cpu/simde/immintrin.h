@@ -1,9 +1,14 @@
 // immintrin.h for kernels of instruction sets that this machine may lack: every intrinsic is plain
-// C++ out of SIMDe. Found before the compiler's own header by the files of this folder alone.
+// C++ out of SIMDe. Found before the compiler's own header by the files of this folder alone, and
+// included first: what kernels/lanes/lanes.h does for registers means nothing here.
 //
 // Below stand those that the kernels use and SIMDe 0.7.4 lacks or rounds twice (FMA), lane by lane
 // as Intel's guide has them.
 #pragma once
+
+#define MINFER_UNROLL
+#define MINFER_INLINE inline
+#define MINFER_PIN(value)
 
 #define SIMDE_NO_NATIVE
 #define SIMDE_ENABLE_NATIVE_ALIASES
@@ -25,6 +30,7 @@
 #include "base/half.h"
 #include "base/soft_fma.h"
 
+using __m256i_u = simde__m256i;
 using __mmask8 = simde__mmask8;
 using __mmask16 = simde__mmask16;
 
@@ -75,10 +81,13 @@ V fmadd(const V& a, const V& b, const V& c) {
 #define _mm512_cvtph_ps(a) \
   minfer::simde::each<simde__m512, float, std::uint16_t>(a, minfer::f16_to_f32)
 // Rounding to nearest is the only one asked for.
+#define _MM_FROUND_NO_EXC SIMDE_MM_FROUND_NO_EXC
 #define _mm256_cvtps_ph(a, rounding) \
-  minfer::simde::each<simde__m128i, std::uint16_t, float>(a, minfer::f32_to_f16)
+  (static_cast<void>(rounding),      \
+   minfer::simde::each<simde__m128i, std::uint16_t, float>(a, minfer::f32_to_f16))
 #define _mm512_cvtps_ph(a, rounding) \
-  minfer::simde::each<simde__m256i, std::uint16_t, float>(a, minfer::f32_to_f16)
+  (static_cast<void>(rounding),      \
+   minfer::simde::each<simde__m256i, std::uint16_t, float>(a, minfer::f32_to_f16))
 #define _mm256_dpbusd_avx_epi32(sum, a, b) simde_mm256_dpbusd_epi32(sum, a, b)
 #define _mm256_dpwssd_avx_epi32(sum, a, b) simde_mm256_dpwssd_epi32(sum, a, b)
 
@@ -93,6 +102,15 @@ inline simde__m512i _mm512_cvtepi8_epi32(simde__m128i a) {
 inline simde__m512 _mm512_cvtepi32_ps(simde__m512i a) {
   return minfer::simde::each<simde__m512, float, std::int32_t>(
       a, [](std::int32_t x) { return static_cast<float>(x); });
+}
+inline simde__m512i _mm512_cvtepu16_epi32(simde__m256i a) {
+  return minfer::simde::each<simde__m512i, std::int32_t, std::uint16_t>(
+      a, [](std::uint16_t x) { return std::int32_t{x}; });
+}
+inline simde__m256 _mm512_extractf32x8_ps(simde__m512 a, int half) {
+  simde__m256 part;
+  std::memcpy(&part, reinterpret_cast<const char*>(&a) + 32 * half, sizeof part);
+  return part;
 }
 /// Numbers that fit; all else gives the least number, as the processor does.
 inline simde__m512i _mm512_cvttps_epi32(simde__m512 a) {

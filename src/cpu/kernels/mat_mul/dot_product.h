@@ -1,10 +1,9 @@
 // dot_product.h: products of interleaved tiles with Q8A rows over a vector policy V whose dot()
 // is exact in 32 bits: x86_dot_vector*.h, arm_vector.h. Internal linkage: every file makes its own.
 //
-// As in x86_avx2_product.h: few rows of x meet tiles unpacked in registers ("fused"), many stream past
-// a panel of unpacked tiles in the L1 cache. A vector of which only the first tile exists computes
-// that one twice and stores it once.
-// Thread-safety: pure functions.
+// As in x86_avx2_product.h: few rows of x meet tiles unpacked in registers ("fused"), many stream
+// past a panel of unpacked tiles in the L1 cache. A vector of which only the first tile exists
+// computes that one twice and stores it once. Thread-safety: pure functions.
 #pragma once
 
 #include "cpu/kernels/mat_mul/dot_types.h"
