@@ -4,6 +4,7 @@ import os
 import re
 import resource
 import signal
+import subprocess
 import time
 import unittest
 
@@ -214,6 +215,14 @@ class Speculation(speculation_test.Same, rig.Test):
         accepted = self.same(real("S"), ["lookup", real("S")], *self.RUNS[0])
         self.assertGreater(accepted["lookup"], 3)
         self.assertGreater(accepted[real("S")], 35)
+
+    def test_the_benchmark(self):
+        done = subprocess.run([rig.SOURCE / "scripts/bench_speculation", real("S"), "--minfer",
+                               rig.MINFER, "-n", "8", "--pairs", "1"], capture_output=True,
+                              text=True, env=rig.environment(), check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        rows = [line for line in done.stdout.splitlines() if line.endswith("| same |")]
+        self.assertEqual(len(rows), 3, done.stdout)
 
     def test_another_vocabulary(self):
         self.refused(minfer(real("S"), "Hi", "-n", 3, "-q", "--spec", real("Q")), 2,
