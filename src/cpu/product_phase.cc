@@ -30,7 +30,8 @@ class ProductPhase final : public Phase {
     const std::int64_t chunk = tiles_at_once(total_tiles, c.n_threads, live);
     std::int64_t chunks = 0;
     for (const Product& p : products_) chunks += (tiles(p) + chunk - 1) / chunk;
-    for (std::int64_t i = c.claim(); i < blocks.count * chunks; i = c.claim()) {
+    RangeItems items(c, blocks.count * chunks);
+    for (std::int64_t i = items.next(); i >= 0; i = items.next()) {
       const std::int64_t begin = i / chunks * blocks.block_rows;
       run_item(c, begin, std::min(begin + blocks.block_rows, live), i % chunks, chunk);
     }

@@ -131,6 +131,9 @@ Status CpuProgram::run(const backend::StepContext& step) {
     serial_[i] = is_serial(i, step) ? 1 : 0;
     counters_[i].next.store(0, std::memory_order_relaxed);
   }
+  for (int thread = 0; thread < runtime_.n_threads(); ++thread) {
+    runtime_.ranges(0)[thread].taken.store(0, std::memory_order_relaxed);
+  }
   const std::size_t first = next_parallel(0);
   if (check_cancel()) return cancelled("cancelled");
   run_serial(0, first);
@@ -143,9 +146,13 @@ Status CpuProgram::run(const backend::StepContext& step) {
 }
 
 void CpuProgram::thread_body(int thread, std::size_t first) {
-  for (std::size_t i = first;;) {
+  std::size_t set = 0;
+  for (std::size_t i = first;; set = (set + 1) % Runtime::kRangeSets) {
+    // Nobody looks at the other set before the next barrier.
+    runtime_.ranges((set + 1) % Runtime::kRangeSets)[thread].taken.store(0,
+                                                                         std::memory_order_relaxed);
     const auto start = thread == 0 && runtime_.op_timing() ? Clock::now() : Clock::time_point{};
-    run_parallel(i, thread);
+    run_parallel(i, thread, runtime_.ranges(set));
     const std::size_t next = next_parallel(i + 1);
     const bool last = next == entries_.size();
     if (last) {
@@ -165,25 +172,30 @@ void CpuProgram::thread_body(int thread, std::size_t first) {
   }
 }
 
-void CpuProgram::run_parallel(std::size_t phase, int thread) {
+void CpuProgram::run_parallel(std::size_t phase, int thread, RangeCounter* ranges) {
   entries_[phase].phase->run({.step = *step_,
                               .isa = runtime_.isa(),
                               .scratch = runtime_.scratch(thread),
                               .tile = runtime_.tile(thread),
                               .shared = runtime_.shared_scratch(),
                               .next_item = counters_[phase].next,
+                              .ranges = ranges,
+                              .thread = thread,
                               .n_threads = runtime_.n_threads()});
 }
 
 void CpuProgram::run_serial(std::size_t begin, std::size_t end) {
   for (std::size_t i = begin; i < end && !stop_; ++i) {
     const auto start = runtime_.op_timing() ? Clock::now() : Clock::time_point{};
+    runtime_.serial_range()->taken.store(0, std::memory_order_relaxed);
     entries_[i].phase->run({.step = *step_,
                             .isa = runtime_.isa(),
                             .scratch = runtime_.scratch(runtime_.n_threads()),
                             .tile = runtime_.tile(runtime_.n_threads()),
                             .shared = runtime_.shared_scratch(),
                             .next_item = counters_[i].next,
+                            .ranges = runtime_.serial_range(),
+                            .thread = 0,
                             .n_threads = 1});
     if (runtime_.op_timing()) {
       const auto time = Clock::now() - start;

@@ -51,7 +51,7 @@ class CpuProgram final : public backend::Program {
   /// The first phase from `phase` on that all threads take part in, or the end.
   [[nodiscard]] std::size_t next_parallel(std::size_t phase) const;
   void run_serial(std::size_t begin, std::size_t end);
-  void run_parallel(std::size_t phase, int thread);
+  void run_parallel(std::size_t phase, int thread, RangeCounter* ranges);
   void thread_body(int thread, std::size_t first);
   [[nodiscard]] bool check_cancel();
   void record(std::size_t phase, Clock::duration time);

@@ -8,7 +8,10 @@
 namespace minfer::cpu {
 
 Runtime::Runtime(Isa isa, int n_threads, bool op_timing, std::int64_t serial_cost)
-    : isa_(isa), op_timing_(op_timing), serial_cost_(serial_cost), pool_(n_threads) {}
+    : isa_(isa), op_timing_(op_timing), serial_cost_(serial_cost), pool_(n_threads) {
+  ranges_ = std::make_unique<RangeCounter[]>(
+      kRangeSets * static_cast<std::size_t>(this->n_threads()) + 1);
+}
 
 Status Runtime::reserve_scratch(std::uint64_t thread_bytes, std::uint64_t tile_bytes,
                                 std::uint64_t shared_bytes) {

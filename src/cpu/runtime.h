@@ -14,6 +14,7 @@
 #include "base/thread_pool.h"
 #include "cpu/isa.h"
 #include "cpu/memory_block.h"
+#include "cpu/phase.h"
 #include "cpu/rope_table.h"
 
 namespace minfer::cpu {
@@ -39,6 +40,14 @@ class Runtime {
   [[nodiscard]] std::byte* tile(int thread) const {
     return tiles_.data() + static_cast<std::uint64_t>(thread) * tile_bytes_;
   }
+  /// The range counters of a parallel phase: two sets take turns, so that one can be cleared while
+  /// the other is in use. The serial phases have one counter.
+  [[nodiscard]] RangeCounter* ranges(std::size_t set) const {
+    return ranges_.get() + set * static_cast<std::size_t>(n_threads());
+  }
+  [[nodiscard]] RangeCounter* serial_range() const { return ranges(kRangeSets); }
+  static constexpr std::size_t kRangeSets = 2;
+
   [[nodiscard]] std::byte* shared_scratch() const { return shared_.data(); }
 
   /// The table for `key` with at least n_positions; its address stays.
@@ -56,6 +65,7 @@ class Runtime {
   bool op_timing_;
   std::int64_t serial_cost_;
   ThreadPool pool_;
+  std::unique_ptr<RangeCounter[]> ranges_;
   MemoryBlock scratch_;
   MemoryBlock tiles_;
   MemoryBlock shared_;

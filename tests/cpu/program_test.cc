@@ -14,6 +14,7 @@
 #include "base/mapped_file.h"
 #include "base/thread_pool.h"
 #include "cpu/kv_layout.h"
+#include "cpu/phase.h"
 #include "tests/cpu/graph_rig.h"
 
 namespace minfer::tests {
@@ -219,6 +220,51 @@ TEST(CpuProgram, a_repacked_matrix_is_resident_once) {
   // The file's bytes are still there to read.
   EXPECT_EQ(file.bytes()[size - 1], std::byte{0x11});
   std::filesystem::remove(path);
+}
+
+TEST(RangeItems, every_item_is_taken_once_and_a_thread_starts_with_its_own) {
+  for (const int n_threads : {1, 2, 3, 7}) {
+    for (const std::int64_t n : {0, 1, 2, 5, 64, 101}) {
+      ThreadPool pool(n_threads);
+      std::vector<cpu::RangeCounter> ranges(static_cast<std::size_t>(n_threads));
+      std::vector<std::atomic<int>> taken(static_cast<std::size_t>(n));
+      std::atomic<std::int64_t> next{0};
+      backend::StepContext step;
+      pool.run([&](int thread) {
+        const cpu::PhaseContext context{.step = step,
+                                        .isa = cpu::Isa::kScalar,
+                                        .scratch = nullptr,
+                                        .tile = nullptr,
+                                        .shared = nullptr,
+                                        .next_item = next,
+                                        .ranges = ranges.data(),
+                                        .thread = thread,
+                                        .n_threads = n_threads};
+        cpu::RangeItems items(context, n);
+        for (std::int64_t i = items.next(); i >= 0; i = items.next()) {
+          taken[static_cast<std::size_t>(i)].fetch_add(1);
+        }
+      });
+      for (const auto& count : taken) EXPECT_EQ(count.load(), 1);
+    }
+  }
+  // Alone, the second of two takes its own half first, then the other's.
+  std::vector<cpu::RangeCounter> ranges(2);
+  std::atomic<std::int64_t> next{0};
+  backend::StepContext step;
+  const cpu::PhaseContext second{.step = step,
+                                 .isa = cpu::Isa::kScalar,
+                                 .scratch = nullptr,
+                                 .tile = nullptr,
+                                 .shared = nullptr,
+                                 .next_item = next,
+                                 .ranges = ranges.data(),
+                                 .thread = 1,
+                                 .n_threads = 2};
+  cpu::RangeItems items(second, 5);
+  std::vector<std::int64_t> order;
+  for (std::int64_t i = items.next(); i >= 0; i = items.next()) order.push_back(i);
+  EXPECT_EQ(order, (std::vector<std::int64_t>{2, 3, 4, 0, 1}));
 }
 
 TEST(CpuProgram, a_copy_without_room_is_not_made) {

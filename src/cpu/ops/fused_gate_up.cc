@@ -38,7 +38,8 @@ class GateUpPhase final : public Phase {
     const std::int64_t n = gate->n_rows;
     const std::int64_t width = n >= 8 * kMostColumns * c.n_threads ? kMostColumns : kBlock;
     const std::int64_t chunks = (n + width - 1) / width;
-    for (std::int64_t i = c.claim(); i < blocks.count * chunks; i = c.claim()) {
+    RangeItems items(c, blocks.count * chunks);
+    for (std::int64_t i = items.next(); i >= 0; i = items.next()) {
       const std::int64_t row = i / chunks * blocks.block_rows;
       const std::int64_t column = i % chunks * width;
       item(c, row, std::min(blocks.block_rows, live - row), column, std::min(width, n - column));

@@ -97,7 +97,8 @@ class ExpertsPhase final : public Phase {
     args.x_stride = kXUnit;
     args.y = p_.y.floats(c, 0);
     args.y_stride = 1;
-    for (std::int64_t i = c.claim(); i < active[0] * chunks; i = c.claim()) {
+    RangeItems items(c, active[0] * chunks);
+    for (std::int64_t i = items.next(); i >= 0; i = items.next()) {
       const std::int32_t expert = active[1 + i / chunks];
       args.matrix = expert;
       args.x_rows = ints(c, p_.lists.x_rows) + offsets[expert];
