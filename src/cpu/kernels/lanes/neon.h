@@ -143,7 +143,10 @@ struct NeonLanes {
   }
   static void store_pairs(float* p, NeonLanes even, NeonLanes odd) {
     MINFER_UNROLL
-    for (int i = 0; i < 4; ++i) vst2q_f32(p + 8 * i, {{even.v[i], odd.v[i]}});
+    for (int i = 0; i < 4; ++i) {
+      const float32x4x2_t pairs = {{even.v[i], odd.v[i]}};
+      vst2q_f32(p + 8 * i, pairs);
+    }
   }
 
  private:
