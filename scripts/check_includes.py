@@ -35,7 +35,7 @@ LIBRARIES = {
     r"CLI/": ["apps"],
     r"boost/": ["src/base", "src/server"],
     r"pcre2\.h": [],
-    r"utf8proc\.h": ["src/text"],
+    r"utf8proc\.h": ["src/chat", "src/text"],
     r"xxhash\.h": ["src"],
     r"simde/": [],
     r"(gtest|gmock|benchmark)/|rapidcheck": [],

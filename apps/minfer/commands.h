@@ -11,6 +11,7 @@ Result<int> run_command(const Invocation& invocation, const EnvSwitches& env);
 Result<int> tokenize_command(const Invocation& invocation, const EnvSwitches& env);
 Result<int> logits_command(const Invocation& invocation, const EnvSwitches& env);
 Result<int> info_command(const Invocation& invocation, const EnvSwitches& env);
+Result<int> render_command(const Invocation& invocation, const EnvSwitches& env);
 Result<int> bench_command(const Invocation& invocation, const EnvSwitches& env);
 
 /// The whole program behind main().

@@ -7,7 +7,7 @@
 #include "base/json_writer.h"
 #include "base/memory.h"
 #include "base/printable.h"
-#include "chat/chatml.h"
+#include "chat/template.h"
 #include "commands.h"
 #include "cpu/cpu_backend.h"
 #include "engine/context_size.h"
@@ -46,10 +46,11 @@ std::string_view vocab_kind_name(text::VocabKind kind) {
   return "unknown";
 }
 
-std::string_view template_state(const model::Model& model) {
+std::string template_state(const model::Model& model) {
   if (model.chat_template().empty()) return "none: prompts are completed as they are";
-  return chat::knows_template(model.chat_template()) ? "ChatML"
-                                                     : "unknown to this version: use --raw";
+  const auto parsed = chat::Template::parse(model.chat_template());
+  return parsed.ok() ? fmt::format("{} bytes of Jinja", model.chat_template().size())
+                     : parsed.status().message();
 }
 
 std::span<const std::string> warnings_of(const model::Model& model) {
@@ -109,7 +110,7 @@ std::string as_text(const model::Model& model, const Memory& memory) {
                      fmt::join(vocab.end_of_generation(), " ")));
   }
   for (const std::string& warning : warnings_of(model)) line("warning", warning);
-  line("template", std::string(template_state(model)));
+  line("template", template_state(model));
   line("context",
        fmt::format("{} trained, {} here ({})", hp.n_ctx_train, memory.n_ctx, memory.reason));
   line("memory", fmt::format("{} weights + {} KV at {} positions", megabytes(model.weight_bytes()),

@@ -27,6 +27,8 @@ Result<int> dispatch(const Invocation& invocation, const EnvSwitches& env) {
       return logits_command(invocation, env);
     case kInfo:
       return info_command(invocation, env);
+    case kRender:
+      return render_command(invocation, env);
     case kBench:
       return bench_command(invocation, env);
   }
@@ -47,7 +49,8 @@ int run_program(int argc, char** argv) {
   Output out;
   if (parsed->help) return out.write(help_text(parsed->command)) ? 0 : report(out.status());
   if (parsed->version) return out.write(version_line() + "\n") ? 0 : report(out.status());
-  if (parsed->options.model.empty()) {
+  const bool needs_model = parsed->command != kRender || parsed->options.chat_template.empty();
+  if (parsed->options.model.empty() && needs_model) {
     return report(invalid_argument(
         fmt::format("no model given. Usage: {}. Example: minfer model.gguf \"Hello\"",
                     usage_of(parsed->command))));

@@ -7,7 +7,7 @@ namespace {
 
 constexpr std::uint32_t kSessionCommands = kRun | kLogits;
 constexpr std::uint32_t kModelCommands = kSessionCommands | kBench;
-constexpr std::uint32_t kAllCommands = kRun | kTokenize | kLogits | kInfo | kBench;
+constexpr std::uint32_t kAllCommands = kRun | kTokenize | kLogits | kInfo | kBench | kRender;
 constexpr double kMaxInt = 2147483647;
 constexpr double kMaxContext = 1 << 30;  // that of a model file
 
@@ -23,6 +23,11 @@ const OptionRow kOptions[] = {
   {"no-stdin", 0, kRun, &Options::no_stdin, "", 0, 0, "off", "leave a pipe on standard input unread", "Prompt"},
   {"system", 0, kRun, &Options::system, "STR", 0, 0, "none", "system text before the prompt", "Prompt"},
   {"raw", 0, kRun, &Options::raw, "", 0, 0, "off", "the prompt as it is, without the model's chat template", "Prompt"},
+  {"chat-template", 0, kRun | kRender, &Options::chat_template, "FILE|TEXT", 0, 0, "none", "in place of the model's own: a file, or text with {% or {{", "Prompt"},
+  {"chat-template-kwargs", 0, kRun | kRender, &Options::chat_template_kwargs, "JSON", 0, 0, "none", "further variables for the template", "Prompt"},
+  {"messages", 0, kRender, &Options::messages, "F.json", 0, 0, "none", "the messages, as API clients send them", "Render"},
+  {"context", 0, kRender, &Options::context, "F.json", 0, 0, "none", "all variables of the template, in place of messages", "Render"},
+  {"now", 0, kRender, &Options::now, "TIME", 0, 0, "none", "the time of strftime_now in place of the clock, as in \"2026-03-14 15:09:26\"", "Render"},
 
   {"temp", 0, kRun, &Options::temp, "T", 0, 100, "0.8", "temperature; 0 takes the likeliest token", "Sampling"},
   {"top-k", 0, kRun, &Options::top_k, "K", 0, 1e9, "40", "keep the K likeliest tokens; 0 is off", "Sampling"},
@@ -52,7 +57,7 @@ const OptionRow kOptions[] = {
   {"dump-graph", 0, kRun, &Options::dump_graph, "F.dot", 0, 0, "none", "write the graph that would run, for Graphviz, and exit", "Output"},
   {"dump-graph-json", 0, kRun, &Options::dump_graph_json, "F.json", 0, 0, "none", "the same as JSON", "Output"},
 
-  {"ids", 0, kTokenize, &Options::ids, "", 0, 0, "off", "ids only, on one line", "Tokenize"},
+  {"ids", 0, kTokenize | kRender, &Options::ids, "", 0, 0, "off", "ids only, on one line", "Tokenize"},
   {"no-special", 0, kTokenize, &Options::no_special, "", 0, 0, "off", "control tokens are neither parsed nor added", "Tokenize"},
   {"decode", 0, kTokenize, &Options::decode, "", 0, 0, "off", "TEXT holds ids: print their text", "Tokenize"},
 
@@ -107,6 +112,8 @@ constexpr CommandRow kCommands[] = {
     {"logits", kLogits, "minfer logits MODEL --tokens 1,2,3 [options]", "the model's raw outputs",
      "model"},
     {"info", kInfo, "minfer info MODEL [options]", "what is in a model file", "model"},
+    {"render", kRender, "minfer render MODEL --messages F.json [options]",
+     "the exact prompt of a conversation", "model"},
     {"bench", kBench, "minfer bench MODEL [options]", "speed of prefill and decode", "model"},
 };
 

@@ -21,6 +21,7 @@ enum CommandBit : std::uint32_t {
   kLogits = 4,
   kInfo = 8,
   kBench = 16,
+  kRender = 32,
 };
 
 /// Values separated by commas on the command line.
@@ -71,6 +72,13 @@ struct Options {
   // prompt
   std::string system;
   bool raw = false;
+  std::string chat_template;
+  std::string chat_template_kwargs;
+
+  // render
+  std::string messages;
+  std::string context;
+  std::string now;
 
   // output
   bool quiet = false;

@@ -33,15 +33,6 @@ Result<std::string> read_all(int fd, const std::string& name) {
   }
 }
 
-Result<std::string> read_file(const std::string& path) {
-  if (path == "-") return read_all(STDIN_FILENO, "standard input");
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return io_error(fmt::format("cannot open {}: {}", path, std::strerror(errno)));
-  Result<std::string> text = read_all(fd, path);
-  ::close(fd);
-  return text;
-}
-
 /// True for a pipe, file or socket; a terminal or /dev/null is nobody's input.
 bool input_is_piped() {
   struct stat info{};
@@ -50,6 +41,15 @@ bool input_is_piped() {
 }
 
 }  // namespace
+
+Result<std::string> read_file(const std::string& path) {
+  if (path == "-") return read_all(STDIN_FILENO, "standard input");
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return io_error(fmt::format("cannot open {}: {}", path, std::strerror(errno)));
+  Result<std::string> text = read_all(fd, path);
+  ::close(fd);
+  return text;
+}
 
 Result<std::optional<std::string>> read_prompt(const Options& options) {
   std::vector<std::string> parts;

@@ -6,7 +6,7 @@
 #include "base/json_writer.h"
 #include "base/memory.h"
 #include "base/write_file.h"
-#include "chat/chatml.h"
+#include "chat_prompt.h"
 #include "commands.h"
 #include "engine/generate.h"
 #include "ir/print.h"
@@ -49,7 +49,9 @@ Result<Prompt> make_prompt(const model::Model& model, const Options& options,
   }
   Prompt prompt;
   prompt.raw = options.raw;
-  if (!options.raw && model.chat_template().empty()) {
+  MINFER_ASSIGN_OR_RETURN(const std::string source,
+                          choose_template(options, model.chat_template()));
+  if (!options.raw && source.empty()) {
     prompt.raw = true;
     prompt.note = "the model has no chat template: completing the prompt as it is (--raw)";
     if (!options.system.empty()) {
@@ -60,13 +62,15 @@ Result<Prompt> make_prompt(const model::Model& model, const Options& options,
     MINFER_ASSIGN_OR_RETURN(prompt.ids,
                             tokenizer->encode(text, {.parse_special = true, .add_special = true}));
   } else {
-    std::vector<chat::Message> messages;
-    if (!options.system.empty()) messages.push_back({"system", options.system});
-    messages.push_back({"user", text});
-    MINFER_ASSIGN_OR_RETURN(const auto spans, chat::render(model.chat_template(), messages));
-    std::vector<text::TextSpan> views;
-    for (const chat::PromptSpan& span : spans) views.push_back({span.text, span.from_template});
-    MINFER_ASSIGN_OR_RETURN(prompt.ids, tokenizer->encode(views, /*add_special=*/true));
+    JsonValue::Array messages;
+    if (!options.system.empty()) messages.push_back(chat::make_message("system", options.system));
+    messages.push_back(chat::make_message("user", text));
+    const auto spans = render_messages(options, source, JsonValue{std::move(messages)}, tokenizer);
+    if (!spans.ok()) {
+      return Status(spans.status().code(),
+                    spans.status().message() + " (--raw leaves the template out)");
+    }
+    MINFER_ASSIGN_OR_RETURN(prompt.ids, encode_spans(*tokenizer, *spans));
   }
   if (prompt.ids.empty()) {
     return invalid_argument("the prompt is empty and the model has no begin-of-text token");

@@ -208,7 +208,7 @@ class Bench(rig.Test):
 class Info(rig.Test):
     def test_text(self):
         text = self.ok(minfer("info", tiny("qwen2", "Q4_0"))).text
-        for words in ("Tiny qwen2-Q4_0", "qwen2", "307 tokens", "byte-level BPE (qwen2)", "ChatML",
+        for words in ("Tiny qwen2-Q4_0", "qwen2", "307 tokens", "byte-level BPE (qwen2)", "bytes of Jinja",
                       "1024 trained"):
             self.assertIn(words, text)
 

@@ -1,0 +1,72 @@
+// minfer render MODEL --messages F.json: the exact prompt of a conversation.
+#include <fmt/format.h>
+
+#include "chat_prompt.h"
+#include "commands.h"
+#include "gguf/file.h"
+#include "model/vocab_glue.h"
+#include "prompt_input.h"
+#include "terminal.h"
+
+namespace minfer::app {
+namespace {
+
+Result<JsonValue> read_json(const std::string& path) {
+  MINFER_ASSIGN_OR_RETURN(const std::string text, read_file(path));
+  auto json = parse_json(text);
+  if (!json.ok()) return json.status().with_context(path);
+  return json;
+}
+
+Result<std::vector<chat::PromptSpan>> render_context(const Options& options,
+                                                     std::string_view source) {
+  MINFER_ASSIGN_OR_RETURN(const JsonValue context, read_json(options.context));
+  MINFER_ASSIGN_OR_RETURN(const chat::Template parsed, chat::Template::parse(source));
+  chat::RenderOptions render;
+  MINFER_ASSIGN_OR_RETURN(render.now, template_time(options.now));
+  MINFER_ASSIGN_OR_RETURN(const chat::Text text,
+                          parsed.render(chat::Value::from_json(context), render));
+  return chat::to_spans(text);
+}
+
+}  // namespace
+
+Result<int> render_command(const Invocation& invocation, const EnvSwitches&) {
+  const Options& options = invocation.options;
+  if (options.messages.empty() == options.context.empty())
+    return invalid_argument("render needs --messages F.json or --context F.json, one of them");
+  std::unique_ptr<text::Tokenizer> tokenizer;
+  std::optional<gguf::File> file;
+  std::string_view own;
+  if (!options.model.empty()) {
+    MINFER_ASSIGN_OR_RETURN(file, gguf::File::open(options.model));
+    MINFER_ASSIGN_OR_RETURN(text::VocabSpec spec, model::read_vocab_spec(*file));
+    MINFER_ASSIGN_OR_RETURN(tokenizer, text::Tokenizer::create(std::move(spec)));
+    if (file->has("tokenizer.chat_template")) {
+      MINFER_ASSIGN_OR_RETURN(own, file->string("tokenizer.chat_template"));
+    }
+  }
+  MINFER_ASSIGN_OR_RETURN(const std::string source, choose_template(options, own));
+  if (source.empty())
+    return invalid_argument("no chat template: the model has none, and --chat-template gives none");
+  std::vector<chat::PromptSpan> spans;
+  if (!options.context.empty()) {
+    MINFER_ASSIGN_OR_RETURN(spans, render_context(options, source));
+  } else {
+    MINFER_ASSIGN_OR_RETURN(JsonValue messages, read_json(options.messages));
+    MINFER_ASSIGN_OR_RETURN(spans,
+                            render_messages(options, source, std::move(messages), tokenizer.get()));
+  }
+  Output out;
+  if (options.ids) {
+    if (tokenizer == nullptr) return invalid_argument("--ids needs a model");
+    MINFER_ASSIGN_OR_RETURN(const auto ids, encode_spans(*tokenizer, spans));
+    out.write(fmt::format("{}\n", fmt::join(ids, " ")));
+  } else {
+    for (const chat::PromptSpan& span : spans) out.write(span.text);
+  }
+  MINFER_RETURN_IF_ERROR(out.status());
+  return 0;
+}
+
+}  // namespace minfer::app

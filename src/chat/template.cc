@@ -1,0 +1,35 @@
+#include "chat/template.h"
+
+#include "chat/parser.h"
+
+namespace minfer::chat {
+
+struct Template::Tree {
+  Block block;
+};
+
+Template::Template(std::unique_ptr<Tree> tree) : tree_(std::move(tree)) {}
+Template::Template(Template&&) noexcept = default;
+Template& Template::operator=(Template&&) noexcept = default;
+Template::~Template() = default;
+
+Result<Template> Template::parse(std::string_view source) {
+  MINFER_ASSIGN_OR_RETURN(Block block, parse_template(source));
+  auto tree = std::make_unique<Tree>();
+  tree->block = std::move(block);
+  return Template(std::move(tree));
+}
+
+Result<Text> Template::render(const Value& context, const RenderOptions& options) const {
+  Run run(options.limits, options.now, context);
+  Text out;
+  run.out = &out;
+  try {
+    run_block(run, tree_->block);
+  } catch (const TemplateError& error) {
+    return template_status(run.at, error.message);
+  }
+  return out;
+}
+
+}  // namespace minfer::chat

@@ -1,0 +1,165 @@
+#include "chat/template.h"
+
+#include <gtest/gtest.h>
+
+#include "base/json_reader.h"
+#include "chat/builtins.h"
+
+namespace minfer::chat {
+namespace {
+
+Result<Text> render(std::string_view source, std::string_view context = "{}") {
+  const auto json = parse_json(context);
+  EXPECT_TRUE(json.ok());
+  MINFER_ASSIGN_OR_RETURN(const Template parsed, Template::parse(source));
+  return parsed.render(Value::from_json(*json), {});
+}
+
+std::string text_of(std::string_view source, std::string_view context = "{}") {
+  const auto text = render(source, context);
+  return text.ok() ? text->bytes() : "ERROR " + text.status().message();
+}
+
+std::string error_of(std::string_view source, std::string_view context = "{}") {
+  const auto text = render(source, context);
+  return text.ok() ? "" : text.status().message();
+}
+
+TEST(ChatTemplate, CaseT06) {
+  EXPECT_EQ(
+      text_of(
+          R"({%- set tools = none -%}{%- for k, v in {'b': 1, 'a': "<é'>"}.items() -%}{{ k }}={{ v | tojson(ensure_ascii=False) }};{%- endfor -%}{{ messages[1:] | length }}|{{ messages[-1].content | trim }}|{{ {'b': [1, 2], 'a': "é<'/"} | tojson }}|{{ tools is none }}|{% set ns = namespace(x=0) %}{% for m in messages %}{% set ns.x = ns.x + loop.index0 %}{% endfor %}{{ ns.x }})",
+          R"({"messages": [{"content": " a "}, {"content": " b\n"}]})"),
+      R"(b=1;a="<é'>";1|b|{"b": [1, 2], "a": "é<'/"}|True|1)");
+}
+
+TEST(ChatTemplate, CaseT04MessageOfTheTemplate) {
+  const std::string source =
+      R"({% if messages[0].role=="system" %}{{ raise_exception("no system") }}{% endif %}x)";
+  EXPECT_EQ(error_of(source, R"({"messages": [{"role": "system"}]})"),
+            "chat template, line 1, column 54: no system");
+  EXPECT_EQ(text_of(source, R"({"messages": [{"role": "banana"}]})"), "x");
+}
+
+TEST(ChatTemplate, WhiteSpace) {
+  EXPECT_EQ(text_of("a\n  {% if true %}\n  b\n  {% endif %}\nc\n"), "a\n  b\nc");
+  EXPECT_EQ(text_of("a\n  {%+ if true %}b{% endif +%}\nc"), "a\n  b\nc");
+  EXPECT_EQ(text_of("a  {{- 'b' -}}  c"), "abc");
+  EXPECT_EQ(text_of("{% raw %}{{ x }}{% endraw %}"), "{{ x }}");
+  EXPECT_EQ(text_of("a{# x #}\nb"), "ab");
+}
+
+TEST(ChatTemplate, ScopesAndLoops) {
+  EXPECT_EQ(
+      text_of("{% set x = 1 %}{% for i in [1, 2] %}{{ x }}{% set x = 2 %}{% endfor %}{{ x }}"),
+      "111");
+  EXPECT_EQ(text_of("{% for i in range(9) if i % 2 %}{% if i > 5 %}{% break %}{% endif %}{{ i }}"
+                    "{{ ',' if not loop.last }}{% endfor %}"),
+            "1,3,5,");
+  EXPECT_EQ(text_of("{% macro m(a, b=2) %}{{ a }}{{ b }}{{ caller() }}{% endmacro %}"
+                    "{% call m(1) %}!{% endcall %}"),
+            "12!");
+  EXPECT_EQ(text_of("{% for n in [[1, [2]], 3] recursive %}{% if n is iterable %}({{ loop(n) }})"
+                    "{% else %}{{ n }}{% endif %}{% endfor %}"),
+            "(1(2))3");
+  EXPECT_EQ(text_of("{% generation %}x{% endgeneration %}{% filter upper %}y{% endfilter %}"),
+            "xY");
+}
+
+TEST(ChatTemplate, SlicesAndNumbers) {
+  EXPECT_EQ(text_of("{{ 'añb'[::-1] }}{{ [1, 2, 3][-2:] }}{{ 7 // -2 }}{{ -7 % 3 }}{{ 1 / 2 }}"),
+            "bña[2, 3]-420.5");
+  EXPECT_EQ(text_of("{{ 1e16 }} {{ 0.1 }} {{ 2.0 }} {{ 'it\\'s' | list }}"),
+            "1e+16 0.1 2.0 ['i', 't', \"'\", 's']");
+}
+
+TEST(ChatTemplate, ErrorsSayWhere) {
+  EXPECT_EQ(error_of("a\n{{ x.y }}"), "chat template, line 2, column 5: 'x' is undefined");
+  EXPECT_EQ(error_of("\n{% nonsense %}"),
+            "chat template, line 2, column 4: unknown tag 'nonsense'");
+  EXPECT_NE(error_of("{{ 1 | nonsense }}"), "");
+  EXPECT_NE(error_of("{{ [].append(1) }}"), "");
+  for (const char* source :
+       {"{{", "{% if x %}", "{{ 'a }}", "{{ 1 + }}", "{% for %}", "{{ (1 }}"}) {
+    EXPECT_NE(error_of(source), "") << source;
+  }
+}
+
+TEST(ChatTemplate, NoAttributeEscapes) {
+  for (const char* source : {"{{ ''.__class__.x }}", "{{ x.__init__.y }}", "{{ [].__len__() }}"}) {
+    EXPECT_NE(error_of(source, R"({"x": {}})"), "") << source;
+  }
+}
+
+TEST(ChatTemplate, Limits) {
+  EXPECT_NE(
+      error_of("{% for a in range(99999) %}{% for b in range(99999) %}x{% endfor %}{% endfor %}"),
+      "");
+  EXPECT_NE(error_of("{{ 'x' * 999999999 }}"), "");
+  EXPECT_NE(error_of("{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}"), "");
+  EXPECT_NE(error_of(std::string(100'000, '(')), "x");
+  EXPECT_NE(error_of("{{ " + std::string(100'000, '(') + " }}"), "");
+  EXPECT_NE(error_of("{{ " + std::string(100'000, '-') + "1 }}"), "");
+  EXPECT_NE(error_of("{% set n = namespace(x=[]) %}{% for i in range(9999) %}{% set n.x = [n.x] %}"
+                     "{% endfor %}"),
+            "");
+  std::string nested;
+  for (int i = 0; i < 5000; ++i) nested += "{% if true %}";
+  EXPECT_NE(error_of(nested), "");
+}
+
+// Every filter and method over request text, with template and request text as arguments: whatever
+// comes out, a character that only the request wrote stays the request's.
+TEST(ChatTemplate, ProvenanceThroughEveryFilterAndMethod) {
+  std::vector<std::string> uses;
+#define FILTER(name, function) uses.push_back("| " #name);
+#include "chat/filters.def"
+#undef FILTER
+#define METHOD(type, name, function) uses.push_back("." #name);
+#include "chat/methods.def"
+#undef METHOD
+  const char* arguments[] = {"", "()", "('T')", "('T', 'T')", "(u)", "(u, 'T')", "('T', u)", "(0)"};
+  const std::string context = R"({"u": "§", "s": "§a§ §b", "l": ["§", "x§"], "d": {"§k": "§v"}})";
+  int n_rendered = 0;
+  for (const std::string& use : uses) {
+    for (const char* args : arguments) {
+      for (const char* base : {"s", "l", "d", "u", "'TxT'", "['T', s]", "('T' ~ s)"}) {
+        const std::string source = "{{ " + std::string(base) + " " + use + args + " }}";
+        const auto text = render(source, context);
+        if (!text.ok()) continue;
+        ++n_rendered;
+        const std::string& bytes = text->bytes();
+        for (std::size_t at = bytes.find("§"); at != std::string::npos;
+             at = bytes.find("§", at + 1)) {
+          EXPECT_EQ(text->origin_at(at), Origin::kRequest) << source << " gives " << bytes;
+        }
+        for (std::size_t at = bytes.find('T'); at != std::string::npos;
+             at = bytes.find('T', at + 1)) {
+          const bool made = bytes.compare(at, 4, "True") == 0;
+          EXPECT_EQ(text->origin_at(at), made ? Origin::kRequest : Origin::kTemplate)
+              << source << " gives " << bytes;
+        }
+      }
+    }
+  }
+  EXPECT_GT(n_rendered, 500);
+}
+
+TEST(JsonReader, NumbersStringsAndErrors) {
+  const auto value =
+      parse_json(R"({"a": 1, "b": 1.5e3, "c": "\ud83e\udd99\u00e9\n", "a": 9223372036854775807})");
+  ASSERT_TRUE(value.ok());
+  EXPECT_EQ(value->object()->size(), 3U);
+  EXPECT_EQ(std::get<std::int64_t>(value->find("a")->data), INT64_MAX);
+  EXPECT_EQ(*value->find("c")->string(), "🦙é\n");
+  for (const char* bad :
+       {"", "{", "[1,]", "01", "1.", "\"\t\"", "nul", "{\"a\" 1}", "[1] 2", "\"\\x\""}) {
+    EXPECT_FALSE(parse_json(bad).ok()) << bad;
+  }
+  EXPECT_FALSE(parse_json(std::string(100'000, '[')).ok());
+  EXPECT_EQ(parse_json("[1,\n x]").status().message(),
+            "JSON, line 2, column 2: no value begins with this character");
+}
+
+}  // namespace
+}  // namespace minfer::chat
