@@ -96,8 +96,8 @@ class BenchRun {
     constexpr std::chrono::seconds kFresh(2);
     const bool same_size = n_bytes < 2 * limits_bytes_ && limits_bytes_ < 2 * n_bytes;
     if (!same_size || steady_clock::now() - limits_time_ > kFresh) {
-      MINFER_ASSIGN_OR_RETURN(limits_,
-                              cpu::measure_limits(loaded_.isa, loaded_.threads.n_threads, n_bytes));
+      MINFER_ASSIGN_OR_RETURN(limits_, cpu::measure_limits(loaded_.isa, loaded_.threads.n_threads,
+                                                           n_bytes, &stop_flag()));
       limits_bytes_ = n_bytes;
       limits_time_ = steady_clock::now();
     }
