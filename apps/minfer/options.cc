@@ -23,7 +23,7 @@ const OptionRow kOptions[] = {
   {"no-stdin", 0, kRun, &Options::no_stdin, "", 0, 0, "off", "leave a pipe on standard input unread", "Prompt"},
   {"system", 0, kRun, &Options::system, "STR", 0, 0, "none", "system text before the prompt", "Prompt"},
   {"raw", 0, kRun, &Options::raw, "", 0, 0, "off", "the prompt as it is, without the model's chat template", "Prompt"},
-  {"chat-template", 0, kRun | kRender, &Options::chat_template, "FILE|TEXT", 0, 0, "none", "in place of the model's own: a file, or text with {% or {{", "Prompt"},
+  {"chat-template", 0, kRun | kRender, &Options::chat_template, "TEMPLATE", 0, 0, "none", "in place of the model's own: a file, or text with {% or {{", "Prompt"},
   {"chat-template-kwargs", 0, kRun | kRender, &Options::chat_template_kwargs, "JSON", 0, 0, "none", "further variables for the template", "Prompt"},
   {"messages", 0, kRender, &Options::messages, "F.json", 0, 0, "none", "the messages, as API clients send them", "Render"},
   {"context", 0, kRender, &Options::context, "F.json", 0, 0, "none", "all variables of the template, in place of messages", "Render"},

@@ -9,12 +9,12 @@ bool ExpressionParser::at_tuple_end() const {
          tokens_.is_op(")") || tokens_.is_name("in") || tokens_.is_op("=");
 }
 
-ExprPtr ExpressionParser::tuple() {
+ExprPtr ExpressionParser::tuple(bool conditional) {
   const Position at = tokens_.place();
   std::vector<ExprPtr> items;
   bool is_tuple = false;
   while (!at_tuple_end()) {
-    items.push_back(expression());
+    items.push_back(expression(conditional));
     if (!tokens_.take_op(",")) break;
     is_tuple = true;
   }

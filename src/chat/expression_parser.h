@@ -17,7 +17,7 @@ class ExpressionParser {
   explicit ExpressionParser(TokenStream& tokens) : tokens_(tokens) {}
 
   /// a, b if c else d: a tuple where there is a comma.
-  ExprPtr tuple();
+  ExprPtr tuple(bool conditional = true);
   ExprPtr expression(bool conditional = true);
   /// Filters after a value, or after nothing in a filter block.
   ExprPtr filters(ExprPtr base, bool first_without_pipe = false);

@@ -162,6 +162,7 @@ Value filter_last(Run&, const Value& v, const Args&) {
   return items.empty() ? Value::undefined("no last item, sequence was empty") : items.back();
 }
 Value filter_float(Run&, const Value& v, const Args& a) {
+  if (v.is_undefined()) fail(*v.as<Value::Undefined>()->what);
   double d = 0;
   if (v.number(d)) return Value(d);
   bool ok = false;
@@ -171,6 +172,7 @@ Value filter_float(Run&, const Value& v, const Args& a) {
   return otherwise != nullptr ? *otherwise : Value(0.0);
 }
 Value filter_int(Run&, const Value& v, const Args& a) {
+  if (v.is_undefined()) fail(*v.as<Value::Undefined>()->what);
   std::int64_t i = 0;
   if (v.integer(i)) return Value(i);
   double d = 0;
@@ -275,12 +277,14 @@ Value filter_reverse(Run&, const Value& v, const Args&) {
 Value filter_round(Run&, const Value& v, const Args& a) {
   double d = 0;
   if (!v.number(d)) fail("round needs a number");
+  std::int64_t whole = 0;
+  const bool is_whole = v.integer(whole);
   const double scale = std::pow(10.0, static_cast<double>(integer_or(a, 0, "precision", 0)));
   const Value* method = a.find(1, "method");
   const std::string how = method != nullptr ? need_text(*method).bytes() : "common";
   if (how == "ceil") return Value(std::ceil(d * scale) / scale);
   if (how == "floor") return Value(std::floor(d * scale) / scale);
-  return Value(std::nearbyint(d * scale) / scale);
+  return is_whole ? Value(whole) : Value(std::nearbyint(d * scale) / scale);
 }
 Value filter_sort(Run& run, const Value& v, const Args& a) {
   return Value::list(sorted(run, iterate(v), a.find(2, "attribute"),
@@ -329,6 +333,7 @@ Value method_list_index(Run&, const Value& v, const Args& a) {
   fail("the value is not in the list");
 }
 Value method_get(Run&, const Value& v, const Args& a) {
+  need_hashable(need(a, 0, "key"));
   const Value* found = v.dict()->find(need(a, 0, "key"));
   if (found != nullptr) return *found;
   const Value* otherwise = a.find(1, "default");

@@ -114,7 +114,10 @@ bool contains(Run& run, const Value& haystack, const Value& needle) {
     run.step(text->size() / 64);
     return text->bytes().find(need_text(needle).bytes()) != std::string::npos;
   }
-  if (const Dict* dict = haystack.dict()) return dict->find(needle) != nullptr;
+  if (const Dict* dict = haystack.dict()) {
+    need_hashable(needle);
+    return dict->find(needle) != nullptr;
+  }
   const std::vector<Value> items = iterate(haystack);
   run.step(items.size());
   return std::any_of(items.begin(), items.end(), [&](const Value& v) { return equal(v, needle); });
@@ -176,7 +179,7 @@ Value get_item(Run&, const Value& value, const Value& key) {
 Value get_slice(Run& run, const Value& value, const Value& from, const Value& to, const Value& by) {
   if (value.is_undefined()) fail_undefined(value);
   if (value.text() == nullptr && value.list() == nullptr)
-    return Value::undefined(fmt::format("'{}' cannot be sliced", value.type_name()));
+    fail(fmt::format("'{}' cannot be sliced", value.type_name()));
   const auto part = [](const Value& v, std::int64_t otherwise) {
     std::int64_t i = otherwise;
     if (!v.is_none() && !v.integer(i)) fail("slice indices must be integers");

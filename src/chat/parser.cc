@@ -102,7 +102,7 @@ class Parser {
     while (end_ != "endif") {
       IfBranch branch;
       const bool is_else = end_ == "else";
-      if (!is_else) branch.condition = exprs_.tuple();
+      if (!is_else) branch.condition = exprs_.tuple(false);
       end_tag();
       branch.body = is_else ? block({"endif"}) : block({"elif", "else", "endif"});
       branches.push_back(std::move(branch));

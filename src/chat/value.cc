@@ -132,9 +132,13 @@ std::size_t Dict::place(const Value& key) const {
   return at;
 }
 
-void Dict::set(Value key, Value value) {
+void need_hashable(const Value& key) {
   if (key.dict() != nullptr || (key.list() != nullptr && !key.list()->tuple))
     fail(fmt::format("unhashable type: '{}'", key.type_name()));
+}
+
+void Dict::set(Value key, Value value) {
+  need_hashable(key);
   depth_ = std::max(depth_, 1 + std::max(value.depth(), key.depth()));
   const std::size_t at = place(key);
   if (at < items_.size()) {

@@ -129,6 +129,8 @@ class Dict {
   int depth_ = 1;
 };
 
+/// Fails for lists and dicts, which cannot be keys.
+void need_hashable(const Value& key);
 bool equal(const Value& a, const Value& b);
 /// Python's <; fails for types that have no order.
 bool less(const Value& a, const Value& b);
