@@ -1,7 +1,6 @@
 // JsonValue and parse_json: one JSON document as a tree.
 //
-// Owns: nothing beyond the tree. The reader is written here, since Boost.JSON 1.81 rounds some
-// decimal fractions wrongly and turns integers past 64 bits into fractions silently.
+// Owns: nothing beyond the tree.
 // Invariants: keys keep the order of the text; of equal keys the last value wins, at the place of
 // the first. Numbers without fraction and exponent are integers where 64 bits hold them, the
 // nearest double otherwise. Nesting is bounded. Thread-safety: pure function, values.

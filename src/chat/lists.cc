@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <list>
 
 #include "chat/builtins.h"
 
@@ -21,10 +22,10 @@ Value sort_key(Run& run, const Value& item, const Value* attribute, bool case_se
 
 std::vector<Value> sorted(Run& run, const std::vector<Value>& items, const Value* attribute,
                           bool case_sensitive, bool reverse) {
-  std::vector<std::pair<Value, Value>> keyed;
+  std::list<std::pair<Value, Value>> keyed;  // sorts stably, and bears an order that is none (NaN)
   for (const Value& item : items)
     keyed.emplace_back(sort_key(run, item, attribute, case_sensitive), item);
-  std::stable_sort(keyed.begin(), keyed.end(), [&](const auto& a, const auto& b) {
+  keyed.sort([&](const auto& a, const auto& b) {
     run.step();
     return reverse ? less(b.first, a.first) : less(a.first, b.first);
   });

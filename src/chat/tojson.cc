@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <list>
 
 #include "base/utf8.h"
 #include "chat/builtins.h"
@@ -91,8 +92,9 @@ class Writer {
     if (dict.items().empty()) return put("{}");
     auto items = dict.items();
     if (style_.sort_keys) {
-      std::stable_sort(items.begin(), items.end(),
-                       [](const auto& a, const auto& b) { return less(a.first, b.first); });
+      std::list<std::pair<Value, Value>> sorted(items.begin(), items.end());
+      sorted.sort([](const auto& a, const auto& b) { return less(a.first, b.first); });
+      items.assign(sorted.begin(), sorted.end());
     }
     put("{");
     for (std::size_t i = 0; i < items.size(); ++i) {
