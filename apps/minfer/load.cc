@@ -97,7 +97,6 @@ Result<Loaded> load(const Invocation& invocation, const EnvSwitches& env) {
   Loaded loaded;
   MINFER_RETURN_IF_ERROR(check_backends(options, loaded.warnings));
   MINFER_ASSIGN_OR_RETURN(loaded.isa, cpu::choose_isa(env.isa));
-  loaded.memory = memory_limit();
   loaded.threads =
       options.threads > 0 ? ThreadChoice{options.threads, "--threads"} : default_threads();
 
@@ -112,6 +111,7 @@ Result<Loaded> load(const Invocation& invocation, const EnvSwitches& env) {
     };
     MINFER_ASSIGN_OR_RETURN(model, model::Model::load(options.model, load_options));
   }
+  loaded.memory = memory_limit();  // with the file mapped, before weights are copied
   ProgressBar bar("loading weights", !options.quiet);
   cpu::CpuOptions cpu_options;
   cpu_options.n_threads = loaded.threads.n_threads;

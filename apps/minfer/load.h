@@ -19,7 +19,7 @@ struct Loaded {
   std::unique_ptr<engine::Engine> engine;
   ThreadChoice threads;
   cpu::Isa isa{};
-  MemoryLimit memory;  // before anything was loaded
+  MemoryLimit memory;  // with the file mapped, before weights were copied
   std::vector<std::string> warnings;
   double seconds = 0;
 

@@ -21,6 +21,10 @@ Result<JsonValue> read_json(const std::string& path) {
 Result<std::vector<chat::PromptSpan>> render_context(const Options& options,
                                                      std::string_view source) {
   MINFER_ASSIGN_OR_RETURN(const JsonValue context, read_json(options.context));
+  if (context.object() == nullptr) {
+    return invalid_argument(
+        fmt::format("{}: the context of a template is a JSON object", options.context));
+  }
   MINFER_ASSIGN_OR_RETURN(const chat::Template parsed, chat::Template::parse(source));
   chat::RenderOptions render;
   MINFER_ASSIGN_OR_RETURN(render.now, template_time(options.now));

@@ -1,6 +1,7 @@
 #include "base/memory.h"
 
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <fstream>
 #include <optional>
@@ -28,6 +29,12 @@ std::optional<std::uint64_t> available_memory(const std::string& root) {
     if (key == "MemAvailable:") return kilobytes * 1024;
   }
   return {};
+}
+
+/// Address space that this process has taken: the first number of /proc/self/statm, in pages.
+std::uint64_t address_space_bytes(const std::string& root) {
+  const auto page = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+  return read_number(root + "/proc/self/statm").value_or(0) * page;
 }
 
 /// What the cgroup of this process may still take (version 2, else version 1).
@@ -69,9 +76,10 @@ MemoryLimit memory_limit(const std::string& root) {
     limit = {*bytes, "cgroup limit"};
   }
   rlimit space{};
-  if (getrlimit(RLIMIT_AS, &space) == 0 && space.rlim_cur != RLIM_INFINITY &&
-      space.rlim_cur < limit.bytes) {
-    limit = {space.rlim_cur, "address space limit (ulimit -v)"};
+  if (getrlimit(RLIMIT_AS, &space) == 0 && space.rlim_cur != RLIM_INFINITY) {
+    const std::uint64_t used = address_space_bytes(root);
+    const std::uint64_t left = space.rlim_cur > used ? space.rlim_cur - used : 0;
+    if (left < limit.bytes) limit = {left, "address space limit (ulimit -v)"};
   }
   return limit;
 }

@@ -13,8 +13,8 @@ struct MemoryLimit {
   const char* reason = "";  // "free memory", "cgroup limit", "address space limit (ulimit -v)"
 };
 
-/// The least of: memory that is free or reclaimable, what the cgroup has left, the address space
-/// limit. `root` stands before /proc and /sys (tests).
+/// The least of: memory that is free or reclaimable, what the cgroup has left, what the address
+/// space limit leaves. `root` stands before /proc and /sys (tests).
 MemoryLimit memory_limit(const std::string& root = "");
 
 /// The largest resident set so far, in bytes.

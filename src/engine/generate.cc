@@ -37,9 +37,10 @@ class Run {
     result_.ids.reserve(std::min(cap, static_cast<std::size_t>(source_.n_ctx())));
     sampler_.seed_window(prompt);
     const auto start = Clock::now();
+    const std::int32_t before = source_.cursor();
     auto logits = prefill(prompt);
     result_.prefill_seconds = seconds_since(start);
-    result_.n_prefill = static_cast<std::int32_t>(prompt.size());
+    result_.n_prefill = source_.cursor() - before;
     const auto decode_start = Clock::now();
     while (logits.ok() && !step(*logits)) logits = forward_last();
     result_.decode_seconds = seconds_since(decode_start);

@@ -22,6 +22,11 @@ CHAT_Q = [151644, 8948, 198, 2610, 525, 1207, 16948, 11, 3465, 553, 54364, 14817
 REPLY_Q = [9707, 0, 2585, 646, 358, 7789, 498, 3351, 30]
 
 
+def address_space_150_mb():
+    if not rig.SANITIZED:
+        resource.setrlimit(resource.RLIMIT_AS, (150_000 << 10, 150_000 << 10))
+
+
 class Prompts(rig.Test):
     def result(self, model, *arguments):
         return self.ok(minfer(real(model), *arguments, "--json", "-q", "--greedy")).json()
@@ -44,6 +49,12 @@ class Prompts(rig.Test):
         prompt = ("Tell me about the sea.", "-n", 12)
         self.assertEqual(self.result("S", *prompt, "--no-repack")["ids"],
                          self.result("S", *prompt)["ids"])
+
+    def test_little_address_space_keeps_the_order_of_the_file_and_a_short_context(self):
+        done = self.ok(minfer(real("S"), "Hi", "-n", 3, "--greedy", preexec=address_space_150_mb))
+        self.assertIn("weights stay in the order of the file", done.err)
+        self.assertIn("lowered to fit 3/4 of the address space limit", done.err)
+        self.assertEqual(done.out, self.ok(minfer(real("S"), "Hi", "-n", 3, "--greedy")).out)
 
     def test_the_begin_of_text_comes_once(self):
         for prompt in ("<bos>Hello", "Hello"):
