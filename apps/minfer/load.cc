@@ -80,8 +80,7 @@ std::string reason_against_copy(const Options& options, const MemoryLimit& memor
   if (engine::copy_fits(memory, copy_bytes, kv_bytes)) return {};
   return fmt::format(
       "weights stay in the order of the file, which is slower: re-ordered ({}) with a KV of {} "
-      "they "
-      "do not fit in the {} of {}",
+      "they do not fit in the {} of {}",
       megabytes(copy_bytes), megabytes(kv_bytes), megabytes(memory.bytes), memory.reason);
 }
 

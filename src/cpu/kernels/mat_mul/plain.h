@@ -30,11 +30,8 @@ inline constexpr std::uint32_t kLow4 = 0x0f0f0f0f;
 inline constexpr std::uint32_t kLow2 = 0x03030303;
 inline constexpr std::uint32_t kLow1 = 0x01010101;
 
-/// Bit i of a 4-bit number to bit 0 of byte i, and back.
+/// Bit i of a 4-bit number to bit 0 of byte i.
 constexpr std::uint32_t spread_bits(std::uint32_t bits) { return (bits * 0x00204081u) & kLow1; }
-constexpr std::uint32_t gather_bits(std::uint32_t word) {
-  return ((word & kLow1) * 0x10204080u) >> 28;
-}
 
 inline void load_nibbles(const std::uint8_t (&qs)[16], Steps& steps) {
   for (int u = 0; u < 4; ++u) {
@@ -43,19 +40,9 @@ inline void load_nibbles(const std::uint8_t (&qs)[16], Steps& steps) {
     steps[u + 4] = (word >> 4) & kLow4;
   }
 }
-inline void store_nibbles(const Steps& steps, std::uint8_t (&qs)[16]) {
-  for (int u = 0; u < 4; ++u) {
-    store_le(qs + 4 * u, (steps[u] & kLow4) | ((steps[u + 4] & kLow4) << 4));
-  }
-}
 inline void add_fifth_bits(const std::uint8_t (&qh)[4], Steps& steps) {
   const auto bits = load_le<std::uint32_t>(qh);
   for (int s = 0; s < 8; ++s) steps[s] |= spread_bits((bits >> (4 * s)) & 0xfu) << 4;
-}
-inline void store_fifth_bits(const Steps& steps, std::uint8_t (&qh)[4]) {
-  std::uint32_t bits = 0;
-  for (int s = 0; s < 8; ++s) bits |= gather_bits(steps[s] >> 4) << (4 * s);
-  store_le(qh, bits);
 }
 
 /// Replaces the bits `mask << shift` of the word at `at` by those of `value`.
@@ -65,7 +52,8 @@ inline void merge_word(std::uint8_t* at, std::uint32_t mask, int shift, std::uin
 }
 
 // Each struct: Block, kSubs sub-blocks of 32 elements, kOffset taken from every code, kHasMin, and
-//   load(block, sub, steps), store(steps, sub, block)   the codes, offset not taken
+//   load(block, sub, steps)                             the codes, offset not taken
+//   store(steps, sub, block)                            the same back, where there are 8 sub-blocks
 //   scale(block, sub), min(block, sub)                  what docs/arithmetic.md calls d, d', m, m'
 
 struct PlainQ4_0 {
@@ -74,7 +62,6 @@ struct PlainQ4_0 {
   static constexpr int kOffset = 8;
   static constexpr bool kHasMin = false;
   static void load(const Block& block, int, Steps& steps) { load_nibbles(block.qs, steps); }
-  static void store(const Steps& steps, int, Block& block) { store_nibbles(steps, block.qs); }
   static float scale(const Block& block, int) { return f16_to_f32(block.d); }
 };
 
@@ -84,7 +71,6 @@ struct PlainQ4_1 {
   static constexpr int kOffset = 0;
   static constexpr bool kHasMin = true;
   static void load(const Block& block, int, Steps& steps) { load_nibbles(block.qs, steps); }
-  static void store(const Steps& steps, int, Block& block) { store_nibbles(steps, block.qs); }
   static float scale(const Block& block, int) { return f16_to_f32(block.d); }
   static float min(const Block& block, int) { return f16_to_f32(block.m); }
 };
@@ -98,10 +84,6 @@ struct PlainQ5_0 {
     load_nibbles(block.qs, steps);
     add_fifth_bits(block.qh, steps);
   }
-  static void store(const Steps& steps, int, Block& block) {
-    store_nibbles(steps, block.qs);
-    store_fifth_bits(steps, block.qh);
-  }
   static float scale(const Block& block, int) { return f16_to_f32(block.d); }
 };
 
@@ -113,10 +95,6 @@ struct PlainQ5_1 {
   static void load(const Block& block, int, Steps& steps) {
     load_nibbles(block.qs, steps);
     add_fifth_bits(block.qh, steps);
-  }
-  static void store(const Steps& steps, int, Block& block) {
-    store_nibbles(steps, block.qs);
-    store_fifth_bits(steps, block.qh);
   }
   static float scale(const Block& block, int) { return f16_to_f32(block.d); }
   static float min(const Block& block, int) { return f16_to_f32(block.m); }
@@ -130,9 +108,6 @@ struct PlainQ8_0 {
   static constexpr bool kHasMin = false;
   static void load(const Block& block, int, Steps& steps) {
     for (int s = 0; s < 8; ++s) steps[s] = load_le<std::uint32_t>(block.qs + 4 * s);
-  }
-  static void store(const Steps& steps, int, Block& block) {
-    for (int s = 0; s < 8; ++s) store_le(block.qs + 4 * s, steps[s]);
   }
   static float scale(const Block& block, int) { return f16_to_f32(block.d); }
 };
