@@ -15,10 +15,9 @@
 #include <vector>
 
 #include "base/status.h"
+#include "sampling/token_id.h"
 
 namespace minfer::sampling {
-
-using TokenId = std::int32_t;
 
 struct LogitBias {
   TokenId token = 0;
