@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 
 #include "base/status.h"
@@ -43,6 +44,16 @@ class RewindableSource : public LogitsSource {
 
   /// Forgets the tokens from position n on. Recurrent state may go back farther: the cursor tells.
   virtual Status truncate(std::int32_t n) = 0;
+};
+
+/// A source that a conversation lives in.
+class BranchingSource : public RewindableSource {
+ public:
+  /// advance() without the logits, which nobody will read.
+  virtual Status extend(std::span<const TokenId> tokens) = 0;
+  /// A second source with the same tokens, which share their memory. kOutOfMemory: there is no room
+  /// for one more.
+  virtual Result<std::unique_ptr<BranchingSource>> fork() = 0;
 };
 
 }  // namespace minfer::engine
