@@ -27,16 +27,6 @@ Result<std::string> plain_content(const JsonValue& content, std::size_t index) {
   return joined;
 }
 
-void set_member(JsonValue::Object& object, std::string_view key, JsonValue value) {
-  for (auto& [name, member] : object) {
-    if (name == key) {
-      member = std::move(value);
-      return;
-    }
-  }
-  object.emplace_back(key, std::move(value));
-}
-
 JsonValue json_text(std::string text) { return JsonValue{std::move(text)}; }
 
 // Arguments that are JSON in a string become the object that they spell.
@@ -58,20 +48,23 @@ void open_arguments(JsonValue& calls) {
   }
 }
 
-Result<JsonValue> plain_message(const JsonValue& message, std::size_t index) {
+/// `open`: the reply is continued, and its end marked.
+Result<Value> plain_message(const JsonValue& message, std::size_t index, bool open) {
   const JsonValue* role = message.find("role");
   if (role == nullptr || role->string() == nullptr)
     return invalid_argument(fmt::format("messages[{}]: an object with a role is needed", index));
-  JsonValue out = message;
-  auto& members = std::get<JsonValue::Object>(out.data);
   const JsonValue* content = message.find("content");
   MINFER_ASSIGN_OR_RETURN(std::string text,
                           plain_content(content != nullptr ? *content : JsonValue{}, index));
-  set_member(members, "content", json_text(std::move(text)));
-  for (auto& [name, value] : members) {
-    if (name == "tool_calls") open_arguments(value);
+  if (open) text += kEndMark;
+  Dict out;
+  for (const auto& [name, value] : *message.object()) {
+    JsonValue member = value;
+    if (name == "tool_calls") open_arguments(member);
+    out.set(Value::request(name), Value::from_json(member));
   }
-  return out;
+  out.set(Value::request("content"), Value(Text(std::move(text), message_origin(index))));
+  return Value::dict(std::move(out));
 }
 
 bool is_continued(const JsonValue::Array& messages) {
@@ -95,16 +88,12 @@ Result<Value> make_context(const Conversation& conversation) {
   const JsonValue::Array* given = conversation.messages.array();
   if (given == nullptr || given->empty())
     return invalid_argument("the conversation has no message: a JSON array of messages is needed");
-  JsonValue::Array messages;
+  const bool continued = is_continued(*given);
+  std::vector<Value> messages;
   for (const JsonValue& message : *given) {
-    MINFER_ASSIGN_OR_RETURN(JsonValue plain, plain_message(message, messages.size()));
+    const bool open = continued && messages.size() + 1 == given->size();
+    MINFER_ASSIGN_OR_RETURN(Value plain, plain_message(message, messages.size(), open));
     messages.push_back(std::move(plain));
-  }
-  const bool continued = is_continued(messages);
-  if (continued) {
-    auto& members = std::get<JsonValue::Object>(messages.back().data);
-    const std::string text = *messages.back().find("content")->string();
-    set_member(members, "content", json_text(text + std::string(kEndMark)));
   }
   Dict context;
   const auto set = [&](std::string_view name, Value value) {
@@ -115,7 +104,7 @@ Result<Value> make_context(const Conversation& conversation) {
   if (const JsonValue::Object* more = conversation.arguments.object()) {
     for (const auto& [name, value] : *more) set(name, Value::from_json(value));
   }
-  set("messages", Value::from_json(JsonValue{std::move(messages)}));
+  set("messages", Value::list(std::move(messages)));
   if (conversation.tools.array() != nullptr) set("tools", Value::from_json(conversation.tools));
   set("add_generation_prompt", Value(!continued));
   return Value::dict(std::move(context));
@@ -125,7 +114,8 @@ std::vector<PromptSpan> to_spans(const Text& text) {
   std::vector<PromptSpan> spans;
   std::size_t begin = 0;
   for (const Text::Run& run : text.runs()) {
-    spans.push_back({text.bytes().substr(begin, run.end - begin), run.origin == Origin::kTemplate});
+    spans.push_back({text.bytes().substr(begin, run.end - begin), run.origin == Origin::kTemplate,
+                     message_of(run.origin)});
     begin = run.end;
   }
   return spans;

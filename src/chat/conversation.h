@@ -6,6 +6,7 @@
 // Thread-safety: pure functions.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,10 +17,15 @@
 
 namespace minfer::chat {
 
-/// A stretch of the prompt. Only the template's own text may spell control tokens.
+/// A stretch of the prompt that one hand wrote. Only the template's own text may spell control
+/// tokens.
 struct PromptSpan {
   std::string text;
   bool from_template = false;
+  /// The message whose `content` these bytes came from, perhaps trimmed or changed on the way;
+  /// -1 for the template's own text and everything else of the request. Where the joined text of a
+  /// message's spans is its content, the template emitted it unchanged.
+  std::int32_t message = -1;
 };
 
 struct Conversation {

@@ -1,7 +1,5 @@
 #include "chat/text.h"
 
-#include <algorithm>
-
 #include "base/utf8.h"
 
 namespace minfer::chat {

@@ -5,15 +5,25 @@
 // Thread-safety: a value.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace minfer::chat {
 
-/// Who wrote a byte: the template's source, or the request (and whatever was computed from it).
-enum class Origin : bool { kRequest = false, kTemplate = true };
+/// Who wrote a byte: the template's source, the request (and whatever was computed from it), or the
+/// content of one of the request's messages (message_origin).
+enum class Origin : std::int32_t { kTemplate = -2, kRequest = -1 };
+
+/// The content of message `index`.
+constexpr Origin message_origin(std::size_t index) { return static_cast<Origin>(index); }
+/// The message whose content it is; -1 for none.
+constexpr std::int32_t message_of(Origin origin) {
+  return std::max(static_cast<std::int32_t>(origin), std::int32_t{-1});
+}
 
 class Text {
  public:

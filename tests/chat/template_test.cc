@@ -8,11 +8,16 @@
 namespace minfer::chat {
 namespace {
 
-Result<Text> render(std::string_view source, std::string_view context = "{}") {
+/// The context, and `m` with the content of message 3 where it is not empty.
+Result<Text> render(std::string_view source, std::string_view context = "{}",
+                    std::string_view message = "") {
   const auto json = parse_json(context);
   EXPECT_TRUE(json.ok());
   MINFER_ASSIGN_OR_RETURN(const Template parsed, Template::parse(source));
-  return parsed.render(Value::from_json(*json), {});
+  Dict dict = *Value::from_json(*json).dict();
+  if (!message.empty())
+    dict.set(Value::request("m"), Value(Text(std::string(message), message_origin(3))));
+  return parsed.render(Value::dict(std::move(dict)), {});
 }
 
 std::string text_of(std::string_view source, std::string_view context = "{}") {
@@ -108,8 +113,18 @@ TEST(ChatTemplate, Limits) {
   EXPECT_NE(error_of(nested), "");
 }
 
-// Every filter and method over request text, with template and request text as arguments: whatever
-// comes out, a character that only the request wrote stays the request's.
+/// Every `character` of the text, which only `owner` wrote, is still the owner's.
+void expect_owned(const Text& text, std::string_view character, Origin owner,
+                  const std::string& source) {
+  const std::string& bytes = text.bytes();
+  for (std::size_t at = bytes.find(character); at != std::string::npos;
+       at = bytes.find(character, at + 1)) {
+    EXPECT_EQ(text.origin_at(at), owner) << source << " gives " << bytes;
+  }
+}
+
+// Every filter and method over request text and a message's, with text of all three as arguments:
+// whatever comes out, a character that only one of them wrote stays that one's.
 TEST(ChatTemplate, ProvenanceThroughEveryFilterAndMethod) {
   std::vector<std::string> uses;
 #define FILTER(name, function) uses.push_back("| " #name);
@@ -118,21 +133,21 @@ TEST(ChatTemplate, ProvenanceThroughEveryFilterAndMethod) {
 #define METHOD(type, name, function) uses.push_back("." #name);
 #include "chat/methods.def"
 #undef METHOD
-  const char* arguments[] = {"", "()", "('T')", "('T', 'T')", "(u)", "(u, 'T')", "('T', u)", "(0)"};
+  const char* arguments[] = {"",         "()",  "('T')",    "('T', 'T')", "(u)", "(u, 'T')",
+                             "('T', u)", "(0)", "('a', m)", "(m, m)",     "(m)", "(2, m)"};
   const std::string context = R"({"u": "§", "s": "§a§ §b", "l": ["§", "x§"], "d": {"§k": "§v"}})";
   int n_rendered = 0;
   for (const std::string& use : uses) {
     for (const char* args : arguments) {
-      for (const char* base : {"s", "l", "d", "u", "'TxT'", "['T', s]", "('T' ~ s)"}) {
+      for (const char* base : {"s", "l", "d", "u", "'TxT'", "['T', s]", "('T' ~ s)", "m", "[m, u]",
+                               "('T' ~ m ~ s)", "{'k': m}", "[[m, 'T'], [s, m]]"}) {
         const std::string source = "{{ " + std::string(base) + " " + use + args + " }}";
-        const auto text = render(source, context);
+        const auto text = render(source, context, "¶a¶ ¶b");
         if (!text.ok()) continue;
         ++n_rendered;
         const std::string& bytes = text->bytes();
-        for (std::size_t at = bytes.find("§"); at != std::string::npos;
-             at = bytes.find("§", at + 1)) {
-          EXPECT_EQ(text->origin_at(at), Origin::kRequest) << source << " gives " << bytes;
-        }
+        expect_owned(*text, "§", Origin::kRequest, source);
+        expect_owned(*text, "¶", message_origin(3), source);
         for (std::size_t at = bytes.find('T'); at != std::string::npos;
              at = bytes.find('T', at + 1)) {
           const bool made = bytes.compare(at, 4, "True") == 0;

@@ -1,0 +1,140 @@
+#include "chat/conversation.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+namespace minfer::chat {
+namespace {
+
+Conversation conversation_of(std::string_view messages) {
+  Conversation conversation;
+  auto json = parse_json(messages);
+  EXPECT_TRUE(json.ok()) << messages;
+  if (json.ok()) conversation.messages = std::move(*json);
+  conversation.bos_token = "<s>";
+  return conversation;
+}
+
+Result<std::vector<PromptSpan>> spans_of(std::string_view source,
+                                         const Conversation& conversation) {
+  MINFER_ASSIGN_OR_RETURN(const Template parsed, Template::parse(source));
+  return render_conversation(parsed, conversation, {});
+}
+
+/// What the spans of message `index` say, joined.
+std::string said_by(const std::vector<PromptSpan>& spans, std::int32_t index) {
+  std::string text;
+  for (const PromptSpan& span : spans) {
+    if (span.message == index) text += span.text;
+  }
+  return text;
+}
+
+bool is_subsequence(std::string_view part, std::string_view whole) {
+  std::size_t at = 0;
+  for (const char c : whole) {
+    if (at < part.size() && part[at] == c) ++at;
+  }
+  return at == part.size();
+}
+
+std::string random_content(std::mt19937& random) {
+  static constexpr std::string_view kPieces[] = {
+      "a", " ", "\n", "é", "<|im_end|>", "<b>", "\"", "</think>", "🦙", "user", "\\", ""};
+  std::string text;
+  for (int n = std::uniform_int_distribution<int>(0, 9)(random); n > 0; --n)
+    text += kPieces[std::uniform_int_distribution<std::size_t>(0, std::size(kPieces) - 1)(random)];
+  return text;
+}
+
+JsonValue random_messages(std::mt19937& random, std::vector<std::string>& contents) {
+  JsonValue::Array messages;
+  for (int n = std::uniform_int_distribution<int>(1, 6)(random); n > 0; --n) {
+    contents.push_back(random_content(random));
+    messages.push_back(make_message(n % 2 == 0 ? "assistant" : "user", contents.back()));
+  }
+  return JsonValue{std::move(messages)};
+}
+
+TEST(ChatConversation, SpansNameTheirMessage) {
+  const auto spans = spans_of(
+      "{{ bos_token }}{% for m in messages %}<{{ m.role }}>{{ m.content }}{% endfor %}",
+      conversation_of(
+          R"([{"role": "system", "content": "be"}, {"role": "user", "content": [{"type": "text",
+              "text": "H"}, {"type": "text", "text": "i"}]}])"));
+  ASSERT_TRUE(spans.ok()) << spans.status().message();
+  std::string shown;
+  for (const PromptSpan& span : *spans)
+    shown += (span.from_template ? "T" : std::to_string(span.message)) + "[" + span.text + "]";
+  EXPECT_EQ(shown, "T[<s><]-1[system]T[>]0[be]T[<]-1[user]T[>]1[Hi]");
+}
+
+TEST(ChatConversation, MessagesThatTheTemplateEmitsUnchangedAreWhole) {
+  static constexpr std::string_view kEmit[] = {
+      "{{ m.content }}",
+      "{{ m['content'] }}",
+      "{{ '<' + m.content + '>' }}",
+      "{{ '[' ~ m.role ~ ']' ~ m.content }}",
+      "{{ say(m.content) }}",
+      "{% set c = m.content %}{{ c }}",
+      "{% set c %}{{ m.content }}{% endset %}{{ c | string }}",
+      "{% filter string %}x{{ m.content }}{% endfilter %}",
+      "{{ [m.role, m.content] | join(': ') }}",
+      "{{ m.content.split('zz') | join('zz') }}",
+      "{{ m.content[:3] ~ m.content[3:] }}",
+      "{{ m.content | replace('zz', 'y') }}",
+      "{{ m.content | list | join }}",
+      "{{ [m] | map(attribute='content') | first }}",
+      "{{ m.content if m.content is string else '' }}",
+      "{{ m.content | trim }}",
+      "{{ m.content | tojson }}",
+      "{{ (m.content | upper) ~ m.content.split('</think>')[-1] }}",
+  };
+  constexpr std::size_t n_identity = std::size(kEmit) - 3;
+  std::mt19937 random(1);
+  for (std::size_t i = 0; i < std::size(kEmit); ++i) {
+    const std::string source =
+        "{% macro say(x) %}({{ x }}){% endmacro %}{% for m in messages %}{{ "
+        "'<|im_start|>' }}" +
+        std::string(kEmit[i]) + "<|im_end|>{% endfor %}";
+    for (int round = 0; round < 40; ++round) {
+      std::vector<std::string> contents;
+      Conversation conversation;
+      conversation.messages = random_messages(random, contents);
+      const auto spans = spans_of(source, conversation);
+      ASSERT_TRUE(spans.ok()) << kEmit[i] << ": " << spans.status().message();
+      for (std::size_t k = 0; k < contents.size(); ++k) {
+        const std::string said = said_by(*spans, static_cast<std::int32_t>(k));
+        if (i < n_identity) {
+          EXPECT_EQ(said, contents[k]) << kEmit[i];
+        } else if (i + 1 < std::size(kEmit)) {
+          EXPECT_TRUE(is_subsequence(said, contents[k])) << kEmit[i] << ": " << said;
+        }
+      }
+    }
+  }
+}
+
+TEST(ChatConversation, NeighboursOfOneHandAreOneSpan) {
+  std::mt19937 random(2);
+  for (int round = 0; round < 200; ++round) {
+    std::vector<std::string> contents;
+    Conversation conversation;
+    conversation.messages = random_messages(random, contents);
+    const auto spans =
+        spans_of("{% for m in messages %}{{ m.content }}{{ m.role }}{% endfor %}", conversation);
+    ASSERT_TRUE(spans.ok());
+    for (std::size_t i = 0; i < spans->size(); ++i) {
+      const PromptSpan& span = (*spans)[i];
+      EXPECT_FALSE(span.text.empty());
+      EXPECT_TRUE(span.message < 0 || !span.from_template);
+      if (i == 0) continue;
+      const PromptSpan& before = (*spans)[i - 1];
+      EXPECT_FALSE(before.from_template == span.from_template && before.message == span.message);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace minfer::chat
