@@ -85,7 +85,11 @@ class Run {
       return end(FinishReason::kEndOfGeneration);
     }
     result_.ids.push_back(last_);
-    sampler_.accept(last_);
+    const Status accepted = sampler_.accept(last_);
+    if (!accepted.ok()) {
+      fail(accepted);
+      return true;
+    }
     const bool stopped = show(last_);
     if (stopped || finished_) result_.pending = {last_};
     if (finished_) return true;

@@ -56,6 +56,10 @@ Status check_options(const SamplerOptions& options, std::int64_t n_vocab) {
   return ok_status();
 }
 
+Status no_legal_token(std::int64_t position) {
+  return numeric_error(fmt::format("no legal token at position {}", position));
+}
+
 }  // namespace
 
 void SamplerOptions::set_greedy() {
@@ -95,7 +99,12 @@ bool Sampler::before(const Candidate& a, const Candidate& b) {
   return a.logit != b.logit ? a.logit > b.logit : a.token < b.token;
 }
 
-void Sampler::accept(TokenId token) {
+Status Sampler::accept(TokenId token) {
+  remember(token);
+  return constraint_ != nullptr ? constraint_->accept(token) : ok_status();
+}
+
+void Sampler::remember(TokenId token) {
   if (window_.empty()) return;
   window_[window_next_] = token;
   window_next_ = (window_next_ + 1) % window_.size();
@@ -106,7 +115,7 @@ void Sampler::seed_window(std::span<const TokenId> tokens) {
   window_next_ = 0;
   window_size_ = 0;
   const std::size_t n = std::min(tokens.size(), window_.size());
-  for (TokenId token : tokens.last(n)) accept(token);
+  for (TokenId token : tokens.last(n)) remember(token);
 }
 
 Status Sampler::scan(std::span<const float> logits, std::int64_t position) const {
@@ -162,18 +171,22 @@ void Sampler::adjust(std::span<const float> logits, std::span<const TokenId> ban
   for (TokenId token : banned) entry(token).logit = kNever;
 }
 
-void Sampler::collect(std::span<const float> logits, std::size_t limit) {
+void Sampler::collect(std::span<const float> logits, std::size_t limit,
+                      std::span<const std::uint64_t> allowed) {
+  const auto legal = [allowed](std::size_t id) {
+    return allowed.empty() || ((allowed[id / 64] >> (id % 64)) & 1) != 0;
+  };
   candidates_.clear();
   // The largest `limit` raw logits beside the adjusted tokens, which are added whatever they are.
   const std::size_t want = std::min(logits.size(), limit + adjusted_.size());
   if (want == logits.size()) {
     for (std::size_t id = 0; id < logits.size(); ++id) {
-      candidates_.push_back({logits[id], static_cast<TokenId>(id), 0.0});
+      if (legal(id)) candidates_.push_back({logits[id], static_cast<TokenId>(id), 0.0});
     }
   } else {
     float least = kNever;
     for (std::size_t id = 0; id < logits.size(); ++id) {
-      if (!(logits[id] > least)) continue;
+      if (!(logits[id] > least) || !legal(id)) continue;
       candidates_.push_back({logits[id], static_cast<TokenId>(id), 0.0});
       std::push_heap(candidates_.begin(), candidates_.end(), before);
       if (candidates_.size() > want) {
@@ -189,7 +202,9 @@ void Sampler::collect(std::span<const float> logits, std::size_t limit) {
         [](const Adjusted& a, const Adjusted& b) { return a.token < b.token; });
   });
   for (const Adjusted& adjusted : adjusted_) {
-    candidates_.push_back({adjusted.logit, adjusted.token, 0.0});
+    if (legal(static_cast<std::size_t>(adjusted.token))) {
+      candidates_.push_back({adjusted.logit, adjusted.token, 0.0});
+    }
   }
   std::erase_if(candidates_, [](const Candidate& candidate) { return candidate.logit == kNever; });
   const std::size_t keep = std::min(limit, candidates_.size());
@@ -229,20 +244,33 @@ TokenId Sampler::draw(std::int64_t position) const {
   return candidates_.back().token;
 }
 
+Result<TokenId> Sampler::best(std::span<const float> logits, std::int64_t position) {
+  collect(logits, 1, {});
+  if (!candidates_.empty() && constraint_ != nullptr) {
+    // Nearly always the model's own choice is legal, and asking costs less than a mask.
+    MINFER_ASSIGN_OR_RETURN(const bool legal, constraint_->allows(candidates_.front().token));
+    if (!legal) {
+      MINFER_ASSIGN_OR_RETURN(const auto allowed, constraint_->allowed());
+      collect(logits, 1, allowed);
+    }
+  }
+  if (candidates_.empty()) return no_legal_token(position);
+  return candidates_.front().token;
+}
+
 Result<TokenId> Sampler::sample(std::span<const float> logits, std::int64_t position,
                                 std::span<const TokenId> banned) {
   MINFER_CHECK(static_cast<std::int64_t>(logits.size()) == n_vocab_);
   MINFER_RETURN_IF_ERROR(scan(logits, position));
   adjust(logits, banned);
-  const bool greedy = options_.temp == 0.0F;
-  const std::size_t limit = greedy               ? 1
-                            : options_.top_k > 0 ? static_cast<std::size_t>(options_.top_k)
-                                                 : logits.size();
-  collect(logits, limit);
-  if (candidates_.empty()) {
-    return numeric_error(fmt::format("no legal token at position {}", position));
+  if (options_.temp == 0.0F) return best(logits, position);
+  std::span<const std::uint64_t> allowed;
+  if (constraint_ != nullptr) {
+    MINFER_ASSIGN_OR_RETURN(allowed, constraint_->allowed());
   }
-  if (greedy) return candidates_.front().token;
+  collect(logits, options_.top_k > 0 ? static_cast<std::size_t>(options_.top_k) : logits.size(),
+          allowed);
+  if (candidates_.empty()) return no_legal_token(position);
 
   const double largest = candidates_.front().logit;
   double total = 0.0;

@@ -1,13 +1,13 @@
 // Sampler: from the logits of one row to one token.
 //
 // Owns: the options, the penalty window, and scratch sized once for the vocabulary.
-// The chain, in order: logit bias, penalties, greedy if the temperature is 0, top-k, top-p, min-p,
-// temperature, one draw. The stages work on the few candidates that can survive, never on a copy of
-// the logits; candidates are ordered by falling logit, ties by rising id, so the result does not
-// depend on the vocabulary's layout in memory or on libm (the exponential is our own, in binary64).
-// Invariants: sample() allocates nothing. Exactly one random number is used per drawn token, and it
-// depends on (seed, attempt, position) alone.
-// Thread-safety: one thread at a time.
+// The chain, in order: logit bias, penalties, the constraint's mask, greedy if the temperature is
+// 0, top-k, top-p, min-p, temperature, one draw. The stages work on the few candidates that can
+// survive, never on a copy of the logits; candidates are ordered by falling logit, ties by rising
+// id, so the result does not depend on the vocabulary's layout in memory or on libm (the
+// exponential is our own, in binary64). Invariants: sample() allocates nothing. Exactly one random
+// number is used per drawn token, and it depends on (seed, attempt, position) alone. Thread-safety:
+// one thread at a time.
 #pragma once
 
 #include <cstdint>
@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "sampling/constraint.h"
 #include "sampling/token_id.h"
 
 namespace minfer::sampling {
@@ -50,14 +51,18 @@ class Sampler {
 
   /// The token for `position` (the position it will take in the sequence). `banned` tokens cannot
   /// be chosen (end of generation under --ignore-eos). kNumeric: a logit is NaN or +infinity (named
-  /// by position and id), or no token is left.
+  /// by position and id), or no token is legal. Other errors: the constraint's.
   Result<TokenId> sample(std::span<const float> logits, std::int64_t position,
                          std::span<const TokenId> banned);
 
-  /// Adds a token to the penalty window.
-  void accept(TokenId token);
-  /// Empties the window and fills it with the tail of `tokens`.
+  /// Adds a token to the penalty window, and hands it to the constraint. Errors: the constraint's.
+  Status accept(TokenId token);
+  /// Empties the window and fills it with the tail of `tokens`; the constraint is not told.
   void seed_window(std::span<const TokenId> tokens);
+
+  /// What the next tokens must obey, or null for nothing. Not owned: it must outlive its use here.
+  /// The sampler calls allows(), allowed() and accept() alone.
+  void set_constraint(Constraint* constraint) { constraint_ = constraint; }
 
   [[nodiscard]] const SamplerOptions& options() const { return options_; }
 
@@ -77,12 +82,17 @@ class Sampler {
   static bool before(const Candidate& a, const Candidate& b);
   Status scan(std::span<const float> logits, std::int64_t position) const;
   void adjust(std::span<const float> logits, std::span<const TokenId> banned);
-  void collect(std::span<const float> logits, std::size_t limit);
+  /// `allowed`: the constraint's bits, or nothing where every token may come.
+  void collect(std::span<const float> logits, std::size_t limit,
+               std::span<const std::uint64_t> allowed);
+  Result<TokenId> best(std::span<const float> logits, std::int64_t position);
+  void remember(TokenId token);
   void keep_top_p(double total);
   [[nodiscard]] TokenId draw(std::int64_t position) const;
 
   SamplerOptions options_;
   std::int64_t n_vocab_;
+  Constraint* constraint_ = nullptr;
   std::vector<TokenId> never_penalized_;
   std::vector<TokenId> window_;  // ring of repeat_last_n tokens
   std::size_t window_next_ = 0;

@@ -82,7 +82,7 @@ TEST_P(SteadyState, a_forward_and_a_draw_allocate_nothing) {
     const std::uint64_t before = g_allocations.load();
     const auto token = sampler->sample(*logits, session_->cursor(), {});
     ASSERT_TRUE(token.ok());
-    sampler->accept(*token);
+    ASSERT_TRUE(sampler->accept(*token).ok());
     logits = session_->advance({&*token, 1});
     ASSERT_TRUE(logits.ok());
     // The first decode step builds its graph; every later one is steady, also across pages.

@@ -96,7 +96,7 @@ MINFER_PHASE void phase_decode(engine::Session& session, std::span<const engine:
 
 MINFER_PHASE void phase_sampling(sampling::Sampler& sampler, std::span<const float> logits) {
   for (std::size_t i = 0; i < kDraws; ++i) {
-    sampler.accept(take(sampler.sample(logits, static_cast<std::int64_t>(i), {})));
+    expect(sampler.accept(take(sampler.sample(logits, static_cast<std::int64_t>(i), {}))));
   }
 }
 

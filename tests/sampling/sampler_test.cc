@@ -123,7 +123,7 @@ TEST(Sampling, chain_equals_plain_recomputation) {
       ASSERT_EQ(*token, plain_sample(logits, options, window, eog, banned, position))
           << "round " << round << " temp " << options.temp << " top_k " << options.top_k
           << " top_p " << options.top_p << " min_p " << options.min_p;
-      sampler.accept(*token);
+      ASSERT_TRUE(sampler.accept(*token).ok());
       window.push_back(*token);
       if (*token != window[window.size() - 2]) ++different_tokens;
     }
@@ -189,6 +189,98 @@ TEST(Sampling, no_legal_token_is_an_error) {
   Sampler sampler = make({}, 2);
   const std::vector<TokenId> all = {0, 1};
   EXPECT_EQ(sampler.sample(std::vector<float>{1, 2}, 0, all).status().code(), StatusCode::kNumeric);
+}
+
+/// Allows every id that is no multiple of 3 and counts what it is asked.
+class NoMultipleOfThree final : public Constraint {
+ public:
+  explicit NoMultipleOfThree(std::size_t n_vocab) : bits_((n_vocab + 63) / 64) {
+    for (std::size_t id = 0; id < n_vocab; ++id) {
+      if (id % 3 != 0) bits_[id / 64] |= std::uint64_t{1} << (id % 64);
+    }
+  }
+  Result<bool> allows(TokenId token) override {
+    ++n_asked;
+    return token % 3 != 0;
+  }
+  Result<std::span<const std::uint64_t>> allowed() override {
+    ++n_masks;
+    if (fails) return out_of_range("the grammar is too deep");
+    return std::span<const std::uint64_t>(bits_);
+  }
+  Status accept(TokenId token) override {
+    accepted.push_back(token);
+    return ok_status();
+  }
+  void reset() override { accepted.clear(); }
+  [[nodiscard]] bool is_complete() const override { return false; }
+
+  int n_asked = 0;
+  int n_masks = 0;
+  bool fails = false;
+  std::vector<TokenId> accepted;
+
+ private:
+  std::vector<std::uint64_t> bits_;
+};
+
+TEST(Sampling, a_constraint_is_a_ban_of_what_it_refuses) {
+  constexpr std::size_t kVocab = 301;
+  std::vector<TokenId> multiples;
+  for (TokenId id = 0; id < static_cast<TokenId>(kVocab); id += 3) multiples.push_back(id);
+  for (unsigned round = 0; round < 200; ++round) {
+    SamplerOptions options;
+    options.temp = round % 4 == 0 ? 0.0F : 1.3F;
+    options.top_k = static_cast<std::int32_t>(std::array{0, 1, 40, 1000}[round / 4 % 4]);
+    options.repeat_penalty = round % 3 == 0 ? 1.5F : 1.0F;
+    options.logit_bias = {{static_cast<TokenId>(round % 7), 6.0F}};
+    const auto logits = random_logits(kVocab, round);
+    NoMultipleOfThree constraint(kVocab);
+    Sampler sampler = make(options, kVocab);
+    sampler.seed_window(std::vector<TokenId>{1, 2, 3});
+    sampler.set_constraint(&constraint);
+    const auto token = sampler.sample(logits, 5, {});
+    ASSERT_TRUE(token.ok()) << token.status().message();
+    ASSERT_EQ(*token, plain_sample(logits, options, {1, 2, 3}, {}, multiples, 5)) << round;
+    ASSERT_TRUE(sampler.accept(*token).ok());
+    EXPECT_EQ(constraint.accepted, std::vector<TokenId>{*token});
+    sampler.set_constraint(nullptr);
+    EXPECT_EQ(*sampler.sample(logits, 6, {}),
+              plain_sample(logits, options, {1, 2, 3, *token}, {}, {}, 6));
+  }
+}
+
+TEST(Sampling, greedy_asks_for_a_mask_only_where_the_best_token_is_refused) {
+  SamplerOptions options;
+  options.set_greedy();
+  Sampler sampler = make(options, 100);
+  NoMultipleOfThree constraint(100);
+  sampler.set_constraint(&constraint);
+  std::vector<float> logits(100, 0.0F);
+  logits[4] = 5.0F;
+  EXPECT_EQ(*sampler.sample(logits, 0, {}), 4);
+  EXPECT_EQ(constraint.n_masks, 0);
+  logits[6] = 9.0F;
+  EXPECT_EQ(*sampler.sample(logits, 0, {}), 4);
+  EXPECT_EQ(constraint.n_masks, 1);
+  EXPECT_EQ(constraint.n_asked, 2);
+}
+
+TEST(Sampling, a_constraint_that_leaves_nothing_or_fails_stops_loudly) {
+  for (const float temp : {0.0F, 1.0F}) {
+    SamplerOptions options;
+    options.temp = temp;
+    Sampler sampler = make(options, 4);
+    NoMultipleOfThree constraint(4);
+    sampler.set_constraint(&constraint);
+    const std::vector<TokenId> rest = {1, 2};
+    const std::vector<float> logits = {3, 2, 1, 0};
+    const Status status = sampler.sample(logits, 17, rest).status();
+    EXPECT_EQ(status.code(), StatusCode::kNumeric);
+    EXPECT_NE(status.message().find("no legal token at position 17"), std::string::npos);
+    constraint.fails = true;
+    EXPECT_EQ(sampler.sample(logits, 17, {}).status().message(), "the grammar is too deep");
+  }
 }
 
 TEST(Sampling, options_out_of_range_are_named) {
