@@ -16,6 +16,7 @@ std::atomic<int> g_signal{0};
 std::atomic<bool> g_stop{false};
 std::array<std::atomic<plan::Forward*>, 2> g_forwards{};
 std::atomic<const char*> g_farewell{nullptr};
+std::atomic<void (*)()> g_last_act{nullptr};
 static_assert(std::atomic<plan::Forward*>::is_always_lock_free);
 
 void on_signal(int signal) {
@@ -26,6 +27,7 @@ void on_signal(int signal) {
       const ssize_t ignored = ::write(STDERR_FILENO, text, std::strlen(text));
       static_cast<void>(ignored);
     }
+    if (const auto act = g_last_act.load(); act != nullptr) act();
     _exit(128 + signal);
   }
   g_signal.store(signal);
@@ -48,8 +50,24 @@ void install_signal_handlers() {
 }
 
 void set_farewell(const char* text) { g_farewell.store(text); }
+void set_last_act(void (*act)()) { g_last_act.store(act); }
+
+void end_on_hangup() {
+  struct sigaction action{};
+  sigaction(SIGHUP, nullptr, &action);
+  if (action.sa_handler == SIG_IGN) return;
+  action.sa_handler = on_signal;
+  sigemptyset(&action.sa_mask);
+  action.sa_flags = 0;
+  sigaction(SIGHUP, &action, nullptr);
+}
 
 int received_signal() { return g_signal.load(); }
+
+int take_signal() {
+  g_stop.store(false);
+  return g_signal.exchange(0);
+}
 const std::atomic<bool>& stop_flag() { return g_stop; }
 
 StopTarget::StopTarget(plan::Forward& forward) {

@@ -24,8 +24,17 @@ void install_signal_handlers();
 /// clean: a literal, or null for nothing.
 void set_farewell(const char* text);
 
+/// What they call before they end the process, to leave the terminal as it was; must be safe in a
+/// signal handler.
+void set_last_act(void (*act)());
+
+/// Treats a hangup of the terminal like SIGTERM, unless it is ignored (nohup).
+void end_on_hangup();
+
 /// The signal that arrived, or 0.
 int received_signal();
+/// The same, and forgets it: what was stopped was dealt with, another may come.
+int take_signal();
 
 /// True once a signal asked to stop.
 const std::atomic<bool>& stop_flag();

@@ -99,4 +99,11 @@ char32_t base_of(char32_t code) {
   return n > 0 ? static_cast<char32_t>(parts[0]) : code;
 }
 
+bool ends_cluster(char32_t left, char32_t right, std::int32_t& state) {
+  return utf8proc_grapheme_break_stateful(static_cast<utf8proc_int32_t>(left),
+                                          static_cast<utf8proc_int32_t>(right), &state) != 0;
+}
+
+int column_width(char32_t code) { return utf8proc_charwidth(static_cast<utf8proc_int32_t>(code)); }
+
 }  // namespace minfer::text

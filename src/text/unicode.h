@@ -1,4 +1,4 @@
-// Unicode: the classes of characters that tokenizers ask for.
+// Unicode: the classes of characters that tokenizers ask for, and how text stands on a terminal.
 //
 // Owns: nothing. Categories, case and decompositions come from utf8proc.
 // Thread-safety: pure functions.
@@ -29,5 +29,12 @@ char32_t to_lower(char32_t code);
 
 /// The first code point of the canonical decomposition: the base letter of a composed one.
 char32_t base_of(char32_t code);
+
+/// Whether a grapheme cluster ends between two code points (UAX #29, extended clusters). `state` is
+/// 0 in front of the first pair of a cluster and carried from pair to pair.
+bool ends_cluster(char32_t left, char32_t right, std::int32_t& state);
+
+/// The columns that a terminal gives a code point: 0, 1 or 2.
+int column_width(char32_t code);
 
 }  // namespace minfer::text
