@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "base/arithmetic_version.h"
+
 namespace minfer::app {
 namespace {
 
@@ -64,7 +66,7 @@ void append_line(std::string& text, std::string_view left, std::string_view righ
 }  // namespace
 
 std::string version_line() {
-  return fmt::format("minfer {} (arithmetic version 1)", MINFER_VERSION);
+  return fmt::format("minfer {} (arithmetic version {})", MINFER_VERSION, kArithmeticVersion);
 }
 
 std::string help_text(CommandBit command) {

@@ -67,6 +67,9 @@ std::string_view kv_format_name(KvFormat format);  // "f32", "f16", "q8_0"
 /// Errors list the known names.
 Result<KvFormat> kv_format_from_name(std::string_view name);
 
+/// Bytes of K and V of one position in one layer, packed (Backend::pack_kv_rows).
+std::uint64_t packed_kv_row_bytes(KvFormat format, std::int32_t n_head_kv, std::int32_t head_dim);
+
 inline constexpr std::int32_t kPageRows = 64;  // positions in a KV page
 
 /// What one layer keeps of kPageRows positions: equal parts that are walked one by one (the CPU's
@@ -227,6 +230,20 @@ class Backend {
   virtual Status read_kv_row(const KvGeometry& geometry, const KvLayer& layer,
                              const std::byte* group_base, std::int32_t page, std::int32_t row,
                              std::span<float> k, std::span<float> v) const = 0;
+
+  // Rows of KV outside of pages (files). A layer's n packed rows are, head after head: K
+  // [head_dim][n], its scales [head_dim / 32][n] f16 (q8_0 only), V [n][head_dim], its scales
+  // [n][head_dim / 32] f16; elements in the format of the KV, no gaps.
+
+  /// Writes rows [row, row + n) of a page of a layer to `to`, n * packed_kv_row_bytes() long.
+  virtual Status pack_kv_rows(const KvGeometry& geometry, const KvLayer& layer,
+                              const std::byte* group_base, std::int32_t page, std::int32_t row,
+                              std::int32_t n, std::span<std::byte> to) const;
+  /// The other way: the first n of `n_packed` rows in `from` become rows [row, row + n).
+  virtual Status unpack_kv_rows(const KvGeometry& geometry, const KvLayer& layer,
+                                std::byte* group_base, std::int32_t page, std::int32_t row,
+                                std::int32_t n, std::int32_t n_packed,
+                                std::span<const std::byte> from) const;
 
   /// Collected since the last call; empty unless timing was switched on.
   virtual std::vector<OpTiming> take_op_timings() { return {}; }

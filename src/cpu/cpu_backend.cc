@@ -121,9 +121,41 @@ class CpuBackend final : public backend::Backend {
     return ok_status();
   }
 
+  Status pack_kv_rows(const backend::KvGeometry& geometry, const backend::KvLayer& layer,
+                      const std::byte* group_base, std::int32_t page, std::int32_t row,
+                      std::int32_t n, std::span<std::byte> to) const override {
+    MINFER_CHECK(row >= 0 && n >= 0 && row + n <= backend::kPageRows);
+    MINFER_CHECK(to.size() == packed_bytes(geometry, layer, n));
+    const KvHeadLayout layout = kv_head_layout(geometry.format, layer.head_dim);
+    std::byte* at = to.data();
+    for (std::int32_t h = 0; h < layer.n_head_kv; ++h) {
+      at = kv_pack_head(layout, group_base + geometry.strip_offset(layer, h, page), row, n, at);
+    }
+    return ok_status();
+  }
+  Status unpack_kv_rows(const backend::KvGeometry& geometry, const backend::KvLayer& layer,
+                        std::byte* group_base, std::int32_t page, std::int32_t row, std::int32_t n,
+                        std::int32_t n_packed, std::span<const std::byte> from) const override {
+    MINFER_CHECK(row >= 0 && n >= 0 && row + n <= backend::kPageRows && n <= n_packed);
+    MINFER_CHECK(from.size() == packed_bytes(geometry, layer, n_packed));
+    const KvHeadLayout layout = kv_head_layout(geometry.format, layer.head_dim);
+    const std::byte* at = from.data();
+    for (std::int32_t h = 0; h < layer.n_head_kv; ++h) {
+      at = kv_unpack_head(layout, group_base + geometry.strip_offset(layer, h, page), row, n,
+                          n_packed, at);
+    }
+    return ok_status();
+  }
+
   std::vector<backend::OpTiming> take_op_timings() override { return runtime_.take_timings(); }
 
  private:
+  static std::uint64_t packed_bytes(const backend::KvGeometry& geometry,
+                                    const backend::KvLayer& layer, std::int32_t n) {
+    return static_cast<std::uint64_t>(n) *
+           backend::packed_kv_row_bytes(geometry.format, layer.n_head_kv, layer.head_dim);
+  }
+
   CpuOptions options_;
   Runtime runtime_;
 };

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstring>
 
@@ -126,6 +127,40 @@ void read_part(const KvHeadLayout& layout, const Part& part, float* to) {
   }
 }
 
+/// A matrix inside a head that rows of KV take part of: `lines` runs of memory, `stride` bytes from
+/// one to the next, `line` bytes of each being wanted from `offset` on. In the packed form they are
+/// `packed` bytes apart.
+struct Lines {
+  std::uint64_t offset;
+  std::int64_t lines;
+  std::uint64_t line, stride, packed;
+};
+
+/// The four matrices of rows [row, row + n), in packed order; those of scales are empty but for
+/// q8_0.
+std::array<Lines, 4> row_lines(const KvHeadLayout& layout, std::int32_t row, std::int32_t n,
+                               std::int32_t n_packed) {
+  const std::uint64_t element = element_bytes(layout.format);
+  const auto first = static_cast<std::uint64_t>(row);
+  const auto rows = static_cast<std::uint64_t>(n);
+  const auto packed = static_cast<std::uint64_t>(n_packed);
+  const auto dim = static_cast<std::uint64_t>(layout.head_dim);
+  const std::int64_t blocks = layout.format == KvFormat::kQ8_0 ? layout.head_dim / kBlock : 0;
+  const auto v_line = dim * element;
+  const auto v_stride = static_cast<std::uint64_t>(layout.v_stride) * element;
+  const auto scale_line = static_cast<std::uint64_t>(blocks) * 2;
+  return {{{first * element, layout.head_dim, rows * element, kRows * element, packed * element},
+           {layout.k_scales + first * 2, blocks, rows * 2, kRows * 2, packed * 2},
+           {layout.v + first * v_stride, n, v_line, v_stride, v_line},
+           {layout.v_scales + first * scale_line, n, scale_line, scale_line, scale_line}}};
+}
+
+/// Bytes that a matrix of `n_packed` rows takes when packed.
+std::uint64_t packed_bytes(const Lines& m, std::size_t index, std::int32_t n_packed) {
+  const bool by_rows = index >= 2;
+  return m.packed * static_cast<std::uint64_t>(by_rows ? n_packed : m.lines);
+}
+
 }  // namespace
 
 KvHeadLayout kv_head_layout(KvFormat format, std::int32_t head_dim) {
@@ -163,6 +198,32 @@ void kv_read_head(const KvHeadLayout& layout, const std::byte* head, std::int32_
   auto* bytes = const_cast<std::byte*>(head);  // Part serves readers and writers
   read_part(layout, k_part(layout, bytes, row), k);
   read_part(layout, v_part(layout, bytes, row), v);
+}
+
+std::byte* kv_pack_head(const KvHeadLayout& layout, const std::byte* head, std::int32_t row,
+                        std::int32_t n, std::byte* to) {
+  for (const Lines& m : row_lines(layout, row, n, n)) {
+    const std::byte* from = head + m.offset;
+    for (std::int64_t i = 0; i < m.lines; ++i, from += m.stride, to += m.packed) {
+      std::memcpy(to, from, m.line);
+    }
+  }
+  return to;
+}
+
+const std::byte* kv_unpack_head(const KvHeadLayout& layout, std::byte* head, std::int32_t row,
+                                std::int32_t n, std::int32_t n_packed, const std::byte* from) {
+  const std::array<Lines, 4> matrices = row_lines(layout, row, n, n_packed);
+  for (std::size_t index = 0; index < matrices.size(); ++index) {
+    const Lines& m = matrices[index];
+    std::byte* to = head + m.offset;
+    const std::byte* line = from;
+    for (std::int64_t i = 0; i < m.lines; ++i, to += m.stride, line += m.packed) {
+      std::memcpy(to, line, m.line);
+    }
+    from += packed_bytes(m, index, n_packed);
+  }
+  return from;
 }
 
 void kv_widen_head(Isa isa, const KvHeadLayout& layout, const std::byte* head, std::int32_t begin,

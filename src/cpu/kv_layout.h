@@ -44,6 +44,15 @@ void kv_store_head(Isa isa, const KvHeadLayout& layout, std::byte* head, std::in
 void kv_read_head(const KvHeadLayout& layout, const std::byte* head, std::int32_t row, float* k,
                   float* v);
 
+/// Copies rows [row, row + n) of the head at `head` to the packed form of backend::Backend at `to`;
+/// the result is where that ends.
+std::byte* kv_pack_head(const KvHeadLayout& layout, const std::byte* head, std::int32_t row,
+                        std::int32_t n, std::byte* to);
+/// Makes the first n of the `n_packed` rows at `from` rows [row, row + n) of the head at `head`;
+/// the result is where the packed head ends.
+const std::byte* kv_unpack_head(const KvHeadLayout& layout, std::byte* head, std::int32_t row,
+                                std::int32_t n, std::int32_t n_packed, const std::byte* from);
+
 /// Rows [begin, end) of the head at `head` widened to F32: k_to [head_dim][64] and
 /// v_to [64][v_stride]. K is widened in whole lanes, so k_to may get garbage beside the range. F32
 /// is copied too: kernels walk a page several times, which a cache serves better than memory.

@@ -13,6 +13,7 @@
 
 #include "engine/engine.h"
 #include "engine/logits_source.h"
+#include "plan/kv_rows.h"
 
 namespace minfer::engine {
 
@@ -36,6 +37,8 @@ class Session final : public RewindableSource {
 
   void request_cancel() { forward_->request_cancel(); }
   [[nodiscard]] plan::Forward& forward() { return *forward_; }
+  /// The rows of the session's sequence, for files. Valid as long as the session.
+  [[nodiscard]] plan::SequenceRows rows() { return {forward_->kv(), sequence_}; }
 
  private:
   Session() = default;
