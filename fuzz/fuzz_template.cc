@@ -17,7 +17,6 @@ chat::Conversation conversation() {
       R"([{"role": "system", "content": "\u0001s"}, {"role": "user", "content": " \u0001 a b "},
           {"role": "assistant", "content": null, "tool_calls":
            [{"function": {"name": "f", "arguments": "{\"x\": [1, 2.5, null, true]}"}}]}])");
-  c.bos_token = "<s>";
   return c;
 }
 
@@ -33,7 +32,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   options.limits.steps = 100'000;
   options.limits.total_bytes = 1 << 20;
   static const chat::Conversation kConversation = conversation();
-  const auto spans = chat::render_conversation(*parsed, kConversation, options);
+  const auto spans =
+      chat::render_conversation(*parsed, {}, {"<s>", "</s>"}, kConversation, options);
   if (!spans.ok()) return 0;
   for (const chat::PromptSpan& span : *spans) {
     if (span.from_template && span.text.find('\x01') != std::string::npos) __builtin_trap();

@@ -7,7 +7,7 @@
 #include "base/json_writer.h"
 #include "base/memory.h"
 #include "base/printable.h"
-#include "chat/template.h"
+#include "chat_prompt.h"
 #include "commands.h"
 #include "cpu/cpu_backend.h"
 #include "engine/context_size.h"
@@ -46,11 +46,70 @@ std::string_view vocab_kind_name(text::VocabKind kind) {
   return "unknown";
 }
 
-std::string template_state(const model::Model& model) {
-  if (model.chat_template().empty()) return "none: prompts are completed as they are";
-  const auto parsed = chat::Template::parse(model.chat_template());
-  return parsed.ok() ? fmt::format("{} bytes of Jinja", model.chat_template().size())
-                     : parsed.status().message();
+/// The model's templates, or why there are none.
+struct Templates {
+  std::string state;
+  std::vector<std::string> names;  // of those beside the main one
+  std::optional<chat::ChatTemplate> chat;
+};
+
+Result<Templates> templates_of(const model::Model& model) {
+  MINFER_ASSIGN_OR_RETURN(chat::TemplateSources sources,
+                          template_sources(Options(), &model.file(), model.tokenizer()));
+  Templates out;
+  for (const auto& [name, source] : sources.named) out.names.push_back(name);
+  if (sources.empty()) {
+    out.state = "none: prompts are completed as they are";
+    return out;
+  }
+  auto chat = chat::ChatTemplate::create(std::move(sources));
+  if (!chat.ok()) {
+    out.state = chat.status().message();
+    return out;
+  }
+  out.state = fmt::format("{} bytes of Jinja", chat->source(false).size());
+  out.chat = std::move(*chat);
+  return out;
+}
+
+std::string known(const chat::Abilities& abilities) {
+  std::vector<std::string_view> words;
+#define ABILITY(name, missed, text) \
+  if (abilities.name) words.push_back(text);
+#include "chat/abilities.def"
+#undef ABILITY
+  return fmt::format("{}", fmt::join(words, ", "));
+}
+
+std::string missed(const chat::Abilities& abilities) {
+  std::vector<std::string_view> words;
+#define ABILITY(name, missed, text) \
+  if (missed && !abilities.name) words.push_back(text);
+#include "chat/abilities.def"
+#undef ABILITY
+  return fmt::format("{}", fmt::join(words, ", "));
+}
+
+void write_abilities(JsonWriter& json, const chat::Abilities& abilities) {
+  json.begin_object();
+#define ABILITY(name, missed, text) json.key(#name).boolean(abilities.name);
+#include "chat/abilities.def"
+#undef ABILITY
+  json.key("generation_prompt").string(abilities.generation_prompt);
+  json.end_object();
+}
+
+void write_templates(JsonWriter& json, const Templates& templates) {
+  json.key("template").string(templates.state);
+  json.key("template_names").begin_array();
+  for (const std::string& name : templates.names) json.string(name);
+  json.end_array();
+  if (!templates.chat) return;
+  json.key("template_abilities");
+  write_abilities(json, templates.chat->abilities(false));
+  if (!templates.chat->has_tool_template()) return;
+  json.key("tool_template_abilities");
+  write_abilities(json, templates.chat->abilities(true));
 }
 
 std::span<const std::string> warnings_of(const model::Model& model) {
@@ -87,7 +146,23 @@ std::string heads_text(const model::HParams& hp) {
   return fmt::format("{} of {} ({} for K and V)", heads, hp.head_dim, hp.layers[0].n_head_kv);
 }
 
-std::string as_text(const model::Model& model, const Memory& memory) {
+template <class Line>
+void template_lines(const Templates& templates, const Line& line) {
+  line("template", printable(templates.state));
+  for (const bool with_tools : {false, true}) {
+    if (!templates.chat || (with_tools && !templates.chat->has_tool_template())) continue;
+    const chat::Abilities& abilities = templates.chat->abilities(with_tools);
+    if (with_tools) line("", "with tools, tool_use:");
+    if (abilities.usable) line("  shows", known(abilities));
+    if (const std::string words = missed(abilities); !words.empty()) line("  lacks", words);
+    if (!with_tools && abilities.usable && !abilities.system_role)
+      line("", "system text goes before the first user message");
+  }
+  if (!templates.names.empty())
+    line("  also", printable(fmt::format("{}", fmt::join(templates.names, ", "))));
+}
+
+std::string as_text(const model::Model& model, const Memory& memory, const Templates& templates) {
   const model::HParams& hp = model.hparams();
   std::string text;
   const auto line = [&](std::string_view name, const std::string& value) {
@@ -110,7 +185,7 @@ std::string as_text(const model::Model& model, const Memory& memory) {
                      fmt::join(vocab.end_of_generation(), " ")));
   }
   for (const std::string& warning : warnings_of(model)) line("warning", warning);
-  line("template", template_state(model));
+  template_lines(templates, line);
   line("context",
        fmt::format("{} trained, {} here ({})", hp.n_ctx_train, memory.n_ctx, memory.reason));
   line("memory", fmt::format("{} weights + {} KV at {} positions", megabytes(model.weight_bytes()),
@@ -135,7 +210,8 @@ std::string all_keys(const model::Model& model) {
   return text;
 }
 
-std::string as_json(const model::Model& model, const Memory& memory, bool all) {
+std::string as_json(const model::Model& model, const Memory& memory, const Templates& templates,
+                    bool all) {
   const model::HParams& hp = model.hparams();
   JsonWriter json;
   json.begin_object();
@@ -153,7 +229,7 @@ std::string as_json(const model::Model& model, const Memory& memory, bool all) {
   json.key("n_ctx_train").integer(hp.n_ctx_train);
   json.key("n_ctx").integer(memory.n_ctx);
   json.key("kv_bytes").unsigned_integer(memory.kv_bytes);
-  json.key("template").string(template_state(model));
+  write_templates(json, templates);
   json.key("tensor_types").begin_object();
   for (const auto& [name, count] : type_census(model)) {
     json.key(name).unsigned_integer(count.tensors);
@@ -192,11 +268,12 @@ Result<int> info_command(const Invocation& invocation, const EnvSwitches&) {
   load_options.check_tensors = options.check_tensors;
   MINFER_ASSIGN_OR_RETURN(const auto model, model::Model::load(options.model, load_options));
   MINFER_ASSIGN_OR_RETURN(const Memory memory, memory_needed(*model, options));
+  MINFER_ASSIGN_OR_RETURN(const Templates templates, templates_of(*model));
   Output out;
   if (options.json) {
-    out.write(as_json(*model, memory, options.all));
+    out.write(as_json(*model, memory, templates, options.all));
   } else {
-    out.write(as_text(*model, memory));
+    out.write(as_text(*model, memory, templates));
     if (options.all) out.write(all_keys(*model));
   }
   MINFER_RETURN_IF_ERROR(out.status());

@@ -18,6 +18,7 @@ Result<JsonValue> read_json(const std::string& path) {
   return json;
 }
 
+/// --context: all variables of the template at once.
 Result<std::vector<chat::PromptSpan>> render_context(const Options& options,
                                                      std::string_view source) {
   MINFER_ASSIGN_OR_RETURN(const JsonValue context, read_json(options.context));
@@ -26,11 +27,20 @@ Result<std::vector<chat::PromptSpan>> render_context(const Options& options,
         fmt::format("{}: the context of a template is a JSON object", options.context));
   }
   MINFER_ASSIGN_OR_RETURN(const chat::Template parsed, chat::Template::parse(source));
-  chat::RenderOptions render;
-  MINFER_ASSIGN_OR_RETURN(render.now, template_time(options.now));
+  MINFER_ASSIGN_OR_RETURN(const chat::RenderOptions render, render_options(options));
   MINFER_ASSIGN_OR_RETURN(const chat::Text text,
                           parsed.render(chat::Value::from_json(context), render));
   return chat::to_spans(text);
+}
+
+/// --messages: a conversation.
+Result<std::vector<chat::PromptSpan>> render_messages(const Options& options,
+                                                      chat::TemplateSources sources) {
+  MINFER_ASSIGN_OR_RETURN(JsonValue messages, read_json(options.messages));
+  MINFER_ASSIGN_OR_RETURN(const auto chat, chat::ChatTemplate::create(std::move(sources)));
+  MINFER_ASSIGN_OR_RETURN(const auto conversation, make_conversation(options, std::move(messages)));
+  MINFER_ASSIGN_OR_RETURN(const chat::RenderOptions render, render_options(options));
+  return chat.render(conversation, render);
 }
 
 }  // namespace
@@ -41,25 +51,20 @@ Result<int> render_command(const Invocation& invocation, const EnvSwitches&) {
     return invalid_argument("render needs --messages F.json or --context F.json, one of them");
   std::unique_ptr<text::Tokenizer> tokenizer;
   std::optional<gguf::File> file;
-  std::string_view own;
   if (!options.model.empty()) {
     MINFER_ASSIGN_OR_RETURN(file, gguf::File::open(options.model));
     MINFER_ASSIGN_OR_RETURN(text::VocabSpec spec, model::read_vocab_spec(*file));
     MINFER_ASSIGN_OR_RETURN(tokenizer, text::Tokenizer::create(std::move(spec)));
-    if (file->has("tokenizer.chat_template")) {
-      MINFER_ASSIGN_OR_RETURN(own, file->string("tokenizer.chat_template"));
-    }
   }
-  MINFER_ASSIGN_OR_RETURN(const std::string source, choose_template(options, own));
-  if (source.empty())
+  MINFER_ASSIGN_OR_RETURN(chat::TemplateSources sources,
+                          template_sources(options, file ? &*file : nullptr, tokenizer.get()));
+  if (sources.empty())
     return invalid_argument("no chat template: the model has none, and --chat-template gives none");
   std::vector<chat::PromptSpan> spans;
   if (!options.context.empty()) {
-    MINFER_ASSIGN_OR_RETURN(spans, render_context(options, source));
+    MINFER_ASSIGN_OR_RETURN(spans, render_context(options, sources.main));
   } else {
-    MINFER_ASSIGN_OR_RETURN(JsonValue messages, read_json(options.messages));
-    MINFER_ASSIGN_OR_RETURN(spans,
-                            render_messages(options, source, std::move(messages), tokenizer.get()));
+    MINFER_ASSIGN_OR_RETURN(spans, render_messages(options, std::move(sources)));
   }
   Output out;
   if (options.ids) {

@@ -40,6 +40,15 @@ struct Prompt {
   std::string note;
 };
 
+Result<std::vector<chat::PromptSpan>> chat_spans(const Options& options,
+                                                 chat::TemplateSources sources,
+                                                 JsonValue messages) {
+  MINFER_ASSIGN_OR_RETURN(const auto chat, chat::ChatTemplate::create(std::move(sources)));
+  MINFER_ASSIGN_OR_RETURN(const auto conversation, make_conversation(options, std::move(messages)));
+  MINFER_ASSIGN_OR_RETURN(const auto render, render_options(options));
+  return chat.render(conversation, render);
+}
+
 Result<Prompt> make_prompt(const model::Model& model, const Options& options,
                            const std::string& text) {
   const text::Tokenizer* tokenizer = model.tokenizer();
@@ -49,9 +58,9 @@ Result<Prompt> make_prompt(const model::Model& model, const Options& options,
   }
   Prompt prompt;
   prompt.raw = options.raw;
-  MINFER_ASSIGN_OR_RETURN(const std::string source,
-                          choose_template(options, model.chat_template()));
-  if (!options.raw && source.empty()) {
+  MINFER_ASSIGN_OR_RETURN(chat::TemplateSources sources,
+                          template_sources(options, &model.file(), tokenizer));
+  if (!options.raw && sources.empty()) {
     prompt.raw = true;
     prompt.note = "the model has no chat template: completing the prompt as it is (--raw)";
     if (!options.system.empty()) {
@@ -65,7 +74,7 @@ Result<Prompt> make_prompt(const model::Model& model, const Options& options,
     JsonValue::Array messages;
     if (!options.system.empty()) messages.push_back(chat::make_message("system", options.system));
     messages.push_back(chat::make_message("user", text));
-    const auto spans = render_messages(options, source, JsonValue{std::move(messages)}, tokenizer);
+    const auto spans = chat_spans(options, std::move(sources), JsonValue{std::move(messages)});
     if (!spans.ok()) {
       return Status(spans.status().code(),
                     spans.status().message() + " (--raw leaves the template out)");

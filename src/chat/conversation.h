@@ -1,5 +1,5 @@
-// Conversation: messages in the form that API clients send, as the context of a chat template, and
-// the prompt that comes out, as spans that say who wrote them.
+// Conversation: messages in the form that API clients send, and the prompt that a template makes of
+// them, as spans that say who wrote them.
 //
 // Invariants: whatever a message, tool or template argument holds is request text and stays it;
 // only the template's own text, and the names of BOS and EOS, may spell control tokens.
@@ -13,6 +13,7 @@
 
 #include "base/json_reader.h"
 #include "base/status.h"
+#include "chat/messages.h"
 #include "chat/template.h"
 
 namespace minfer::chat {
@@ -29,22 +30,21 @@ struct PromptSpan {
 };
 
 struct Conversation {
-  JsonValue messages;   // array of {role, content, tool_calls, ...}
-  JsonValue tools;      // array, or null
+  /// Array of {role, content, tool_calls, ...}. `content`: text, null, or a list of text parts,
+  /// which are joined; arguments of calls: an object, or its text. A last assistant message without
+  /// calls is continued: the prompt ends where its text does.
+  JsonValue messages;
+  JsonValue tools;      // array of {type: function, function: {...}}, or null
   JsonValue arguments;  // object of further variables (--chat-template-kwargs), or null
-  std::string bos_token;
-  std::string eos_token;
 };
 
-/// The variables of the template. `content` null becomes an empty text, content in parts of type
-/// text their joined text; arguments of tool calls that are a JSON object in a string become that
-/// object, any others stay text. A last assistant message without tool calls is continued: it is
-/// left out of `add_generation_prompt` and closed by nothing. kInvalidArgument: what is no
-/// conversation, by path.
-Result<Value> make_context(const Conversation& conversation);
-
-/// The prompt of the conversation. Errors of make_context and Template::render.
+/// The prompt of the conversation under one template, whose abilities shape the messages
+/// (chat/messages.h). `conversation.tools` are checked (check_tools). Most callers want
+/// ChatTemplate::render. Errors: kInvalidArgument, what is no
+/// conversation, by path; those of Template::render.
 Result<std::vector<PromptSpan>> render_conversation(const Template& source,
+                                                    const Abilities& abilities,
+                                                    const TokenNames& tokens,
                                                     const Conversation& conversation,
                                                     const RenderOptions& options);
 

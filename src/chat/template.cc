@@ -5,6 +5,7 @@
 namespace minfer::chat {
 
 struct Template::Tree {
+  std::string source;
   Block block;
 };
 
@@ -16,8 +17,13 @@ Template::~Template() = default;
 Result<Template> Template::parse(std::string_view source) {
   MINFER_ASSIGN_OR_RETURN(Block block, parse_template(source));
   auto tree = std::make_unique<Tree>();
+  tree->source = source;
   tree->block = std::move(block);
   return Template(std::move(tree));
+}
+
+bool Template::mentions(std::string_view word) const {
+  return tree_->source.find(word) != std::string::npos;
 }
 
 Result<Text> Template::render(const Value& context, const RenderOptions& options) const {

@@ -29,6 +29,9 @@ class Template {
   Template& operator=(Template&&) noexcept;
   ~Template();
 
+  /// Whether the source holds `word`.
+  [[nodiscard]] bool mentions(std::string_view word) const;
+
   /// The text, each byte with its origin. kUnsupported: what the template refused, or which
   /// limit it passed.
   [[nodiscard]] Result<Text> render(const Value& context, const RenderOptions& options) const;

@@ -1,8 +1,8 @@
-#include "chat/conversation.h"
-
 #include <gtest/gtest.h>
 
 #include <random>
+
+#include "chat/chat_template.h"
 
 namespace minfer::chat {
 namespace {
@@ -12,14 +12,14 @@ Conversation conversation_of(std::string_view messages) {
   auto json = parse_json(messages);
   EXPECT_TRUE(json.ok()) << messages;
   if (json.ok()) conversation.messages = std::move(*json);
-  conversation.bos_token = "<s>";
   return conversation;
 }
 
 Result<std::vector<PromptSpan>> spans_of(std::string_view source,
                                          const Conversation& conversation) {
-  MINFER_ASSIGN_OR_RETURN(const Template parsed, Template::parse(source));
-  return render_conversation(parsed, conversation, {});
+  MINFER_ASSIGN_OR_RETURN(const ChatTemplate chat,
+                          ChatTemplate::create({std::string(source), {}, {"<s>", "</s>"}}));
+  return chat.render(conversation, {});
 }
 
 /// What the spans of message `index` say, joined.

@@ -1,7 +1,6 @@
 // golden/templates: 50 chat templates, each with the texts or errors that jinja2 gives.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <ctime>
 #include <filesystem>
 #include <fstream>
@@ -9,6 +8,7 @@
 
 #include "base/json_reader.h"
 #include "chat/template.h"
+#include "tests/chat/golden_folder.h"
 
 namespace minfer::chat {
 namespace {
@@ -20,15 +20,8 @@ std::string read_file(const std::filesystem::path& path) {
   return out.str();
 }
 
-std::filesystem::path golden_folder() {
-  if (const char* named = std::getenv("MINFER_GOLDEN_DIR"))
-    return std::filesystem::path(named) / "templates";
-  const char* source = std::getenv("MINFER_SOURCE_DIR");
-  return std::filesystem::path(source != nullptr ? source : ".") / "../shared/golden/templates";
-}
-
 TEST(ChatGolden, AllTemplates) {
-  const std::filesystem::path folder = golden_folder();
+  const std::filesystem::path folder = golden_templates();
   if (!std::filesystem::is_directory(folder)) GTEST_SKIP() << "no golden data at " << folder;
   int n = 0;
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
