@@ -9,7 +9,6 @@
 // Thread-safety: one thread.
 #pragma once
 
-#include <cstdint>
 #include <span>
 #include <string>
 #include <vector>
@@ -63,9 +62,6 @@ class ChatPrompt {
   /// where it cannot be told.
   std::vector<TokenId> ids_behind(std::span<const Message> messages);
 
-  /// Bytes tokenized since it was made.
-  [[nodiscard]] std::int64_t n_bytes_encoded() const { return n_bytes_encoded_; }
-
  private:
   struct Stretch {
     std::vector<chat::PromptSpan> spans;
@@ -80,7 +76,6 @@ class ChatPrompt {
   PromptWriter& writer_;
   PromptEncoder& encoder_;
   std::vector<Stretch> last_;
-  std::int64_t n_bytes_encoded_ = 0;
 };
 
 }  // namespace minfer::engine

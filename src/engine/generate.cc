@@ -35,7 +35,7 @@ class Run {
     // -n may be any number: no more tokens come than the context holds.
     const auto cap = static_cast<std::size_t>(options_.n_predict > 0 ? options_.n_predict : 1024);
     result_.ids.reserve(std::min(cap, static_cast<std::size_t>(source_.n_ctx())));
-    sampler_.seed_window(prompt);
+    sampler_.seed_window(options_.window.empty() ? prompt : options_.window);
     const auto start = Clock::now();
     const std::int32_t before = source_.cursor();
     auto logits = prefill(prompt);
@@ -134,6 +134,7 @@ class Run {
   }
 
   void emit(std::string_view safe) {
+    result_.shown_bytes += safe.size();
     characters_.clear();
     utf8_.feed(safe, characters_);
     hand_out();
@@ -151,6 +152,7 @@ class Run {
   void close() {
     safe_.clear();
     if (result_.finish != FinishReason::kStopString) stops_.flush(safe_);
+    result_.shown_bytes += safe_.size();
     characters_.clear();
     utf8_.feed(safe_, characters_);
     utf8_.flush(characters_);

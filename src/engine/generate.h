@@ -46,6 +46,9 @@ struct GenerateOptions {
   bool ignore_eos = false;      // end-of-generation tokens cannot be drawn
   std::vector<std::string> stops;
   std::span<const TokenId> eog;  // end-of-generation tokens
+  /// What the penalty window starts with, where it is more than the prompt given to generate(): the
+  /// tokens before the reply.
+  std::span<const TokenId> window;
   const std::atomic<bool>* cancel = nullptr;
   bool trace_timing = false;  // MINFER_TIMING: a line a token on stderr
   /// Whole UTF-8 characters that are safe to show. false: the reader is gone, stop.
@@ -58,6 +61,7 @@ struct GenerateResult {
   std::vector<TokenId> ids;      // drawn and shown or held; without the end-of-generation token
   std::vector<TokenId> pending;  // decided but not run: the last token, the end-of-turn token
   std::string text;              // everything that on_text got
+  std::size_t shown_bytes = 0;   // of the bytes of `ids`: those that are in `text`, mended or not
   double prefill_seconds = 0;
   double decode_seconds = 0;  // forwards and draws behind the first token
   double sample_seconds = 0;

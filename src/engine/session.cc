@@ -21,6 +21,22 @@ Result<std::unique_ptr<Session>> Session::create(const Engine& engine,
   return session;
 }
 
+Session::~Session() {
+  if (sequence_ >= 0) forward_->kv().close(sequence_);
+}
+
+Result<std::unique_ptr<BranchingSource>> Session::fork() {
+  auto forked = forward_->kv().fork(sequence_, cursor());
+  if (!forked.ok()) return forked.status().with_context("no room for one more branch");
+  std::unique_ptr<Session> session(new Session());
+  session->forward_ = forward_;
+  session->sequence_ = *forked;
+  session->n_ctx_ = n_ctx_;
+  session->batch_size_ = batch_size_;
+  session->rows_.reserve(static_cast<std::size_t>(batch_size_));
+  return std::unique_ptr<BranchingSource>(std::move(session));
+}
+
 std::int32_t Session::cursor() const { return forward_->kv().length(sequence_); }
 
 Result<plan::LogitsView> Session::run_chunk(std::span<const TokenId> tokens, bool last_wants_output,
@@ -41,6 +57,15 @@ Result<std::span<const float>> Session::advance(std::span<const TokenId> tokens)
   }
   MINFER_ASSIGN_OR_RETURN(const plan::LogitsView logits, run_chunk(tokens, true, false));
   return logits.row(0);
+}
+
+Status Session::extend(std::span<const TokenId> tokens) {
+  while (!tokens.empty()) {
+    const auto chunk = tokens.first(std::min(tokens.size(), static_cast<std::size_t>(batch_size_)));
+    MINFER_RETURN_IF_ERROR(run_chunk(chunk, false, false).status());
+    tokens = tokens.subspan(chunk.size());
+  }
+  return ok_status();
 }
 
 Result<std::span<const float>> Session::advance_each(std::span<const TokenId> tokens) {

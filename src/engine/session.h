@@ -1,7 +1,7 @@
 // Session: one sequence of tokens in the KV, and the forward that extends it.
 //
-// Owns: a forward with one open sequence. Long inputs are run in chunks of the batch size; the
-// chunk borders change no bit.
+// Owns: one open sequence of a forward, which it shares with its forks. Long inputs are run in
+// chunks of the batch size; the chunk borders change no bit.
 // Invariants: cursor() is the number of tokens whose rows are valid.
 // Thread-safety: one thread at a time; request_cancel() from any thread or signal handler.
 #pragma once
@@ -17,10 +17,13 @@
 
 namespace minfer::engine {
 
-class Session final : public RewindableSource {
+class Session final : public BranchingSource {
  public:
   static Result<std::unique_ptr<Session>> create(const Engine& engine,
                                                  const SessionOptions& options);
+  ~Session() override;
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
 
   Result<std::span<const float>> advance(std::span<const TokenId> tokens) override;
   [[nodiscard]] std::int32_t cursor() const override;
@@ -34,6 +37,8 @@ class Session final : public RewindableSource {
   Result<std::span<const float>> advance_each(std::span<const TokenId> tokens) override;
   [[nodiscard]] std::int32_t max_rows() const override { return batch_size_; }
   Status truncate(std::int32_t n) override;
+  Status extend(std::span<const TokenId> tokens) override;
+  Result<std::unique_ptr<BranchingSource>> fork() override;
 
   void request_cancel() { forward_->request_cancel(); }
   [[nodiscard]] plan::Forward& forward() { return *forward_; }
@@ -46,8 +51,8 @@ class Session final : public RewindableSource {
   Result<plan::LogitsView> run_chunk(std::span<const TokenId> tokens, bool last_wants_output,
                                      bool all_want_output);
 
-  std::unique_ptr<plan::Forward> forward_;
-  plan::SequenceId sequence_ = 0;
+  std::shared_ptr<plan::Forward> forward_;
+  plan::SequenceId sequence_ = -1;
   std::int32_t n_ctx_ = 0;
   std::int32_t batch_size_ = 0;
   std::vector<plan::Row> rows_;

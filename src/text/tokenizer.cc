@@ -38,7 +38,7 @@ Result<std::vector<std::int32_t>> Tokenizer::encode(std::string_view text,
 }
 
 Result<std::vector<std::int32_t>> Tokenizer::encode(std::span<const TextSpan> spans,
-                                                    bool add_special) const {
+                                                    bool add_special, bool at_text_start) const {
   if (!has_text())
     return unsupported(
         fmt::format("the model has no tokenizer (tokenizer.ggml.model is \"{}\"): give token ids",
@@ -53,32 +53,33 @@ Result<std::vector<std::int32_t>> Tokenizer::encode(std::span<const TextSpan> sp
     n_bytes += span.text.size();
     zones.push_back({static_cast<std::uint32_t>(n_bytes), span.parse_special});
   }
-  if (spans.size() == 1) return encode_zones(spans[0].text, zones, add_special);
+  if (spans.size() == 1) return encode_zones(spans[0].text, zones, add_special, at_text_start);
   std::string joined;
   joined.reserve(n_bytes);
   for (const TextSpan& span : spans) joined.append(span.text);
-  return encode_zones(joined, zones, add_special);
+  return encode_zones(joined, zones, add_special, at_text_start);
 }
 
 std::vector<std::int32_t> Tokenizer::encode_zones(std::string_view text,
                                                   std::span<const SpecialZone> zones,
-                                                  bool add_special) const {
+                                                  bool add_special, bool at_text_start) const {
   std::vector<std::int32_t> ids;
   std::uint32_t begin = 0;
   for (const SpecialMatch& match : specials_->find(text, zones)) {
-    encode_plain(text.substr(begin, match.begin - begin), ids);
+    encode_plain(text.substr(begin, match.begin - begin), at_text_start || begin > 0, ids);
     ids.push_back(match.id);
     begin = match.end;
   }
-  encode_plain(text.substr(begin), ids);
+  encode_plain(text.substr(begin), at_text_start || begin > 0, ids);
   if (add_special) add_special_ids(ids);
   return ids;
 }
 
 // A stretch between special tokens; each such stretch gets the first blank anew.
-void Tokenizer::encode_plain(std::string_view text, std::vector<std::int32_t>& ids) const {
+void Tokenizer::encode_plain(std::string_view text, bool first_blank,
+                             std::vector<std::int32_t>& ids) const {
   if (text.empty()) return;
-  if (vocab_->add_space_prefix()) {
+  if (first_blank && vocab_->add_space_prefix()) {
     std::string prefixed(" ");
     prefixed.append(text);
     model_->encode(prefixed, ids);

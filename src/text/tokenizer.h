@@ -56,9 +56,11 @@ class Tokenizer {
   /// kOutOfRange past kMaxTextBytes.
   [[nodiscard]] Result<std::vector<std::int32_t>> encode(std::string_view text,
                                                          EncodeOptions options = {}) const;
-  /// The ids of the spans' joined text; each span's own parse_special holds.
+  /// The ids of the spans' joined text; each span's own parse_special holds. `at_text_start`: false
+  /// where the text goes on from tokens, and gets no first blank of its own.
   [[nodiscard]] Result<std::vector<std::int32_t>> encode(std::span<const TextSpan> spans,
-                                                         bool add_special = false) const;
+                                                         bool add_special = false,
+                                                         bool at_text_start = true) const;
 
   /// The bytes that a token stands for, a control token's name included. Nothing for an id outside
   /// the vocabulary.
@@ -77,8 +79,8 @@ class Tokenizer {
 
   [[nodiscard]] std::vector<std::int32_t> encode_zones(std::string_view text,
                                                        std::span<const SpecialZone> zones,
-                                                       bool add_special) const;
-  void encode_plain(std::string_view text, std::vector<std::int32_t>& ids) const;
+                                                       bool add_special, bool at_text_start) const;
+  void encode_plain(std::string_view text, bool first_blank, std::vector<std::int32_t>& ids) const;
   void add_special_ids(std::vector<std::int32_t>& ids) const;
 
   std::unique_ptr<Vocab> vocab_;
