@@ -9,10 +9,12 @@
 #include <string_view>
 #include <vector>
 
+#include "backend/backend.h"
 #include "base/status.h"
-#include "engine/engine.h"
 
 namespace minfer::engine {
+
+class Engine;
 
 struct SessionIdentity {
   /// Names and values, both without control characters: "KV type", "f16".
