@@ -12,6 +12,7 @@
 #include <csignal>
 #include <random>
 
+#include "base/bytes.h"
 #include "tests/engine/session_rig.h"
 
 namespace minfer::tests {
