@@ -298,7 +298,7 @@ Result<std::uint64_t> Machine::self_loop(Config config) {
       left = program_.loops[x.number].max;
       if (left != Loop::kUnbounded) left -= x.count;
     }
-    if (a == b && left != Loop::kUnbounded) return left;
+    if (a == b) return left;
   }
   return 0;
 }
@@ -311,7 +311,6 @@ bool Machine::crowded() const {
 }
 
 void Machine::compact(std::span<StateId> live) {
-  ++generation_;
   const StackPool old_stacks = stacks_;
   std::vector<std::vector<Config>> kept;
   for (const StateId state : live) kept.emplace_back(configs(state).begin(), configs(state).end());

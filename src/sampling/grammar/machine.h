@@ -67,15 +67,13 @@ class Machine {
   [[nodiscard]] const Program& program() const { return program_; }
   [[nodiscard]] const StackPool& stacks() const { return stacks_; }
 
-  /// How many characters of class of `config` may follow one another at the least, when one of them
-  /// leads back to the same place each time: 0 where it does not.
+  /// How many characters of the class at `config` may follow one another, because each leads back
+  /// to the same place; 0 where none does. May say fewer than there are.
   Result<std::uint64_t> self_loop(Config config);
 
   [[nodiscard]] bool crowded() const;
   /// Forgets all states but the `live` ones, which get new numbers in place.
   void compact(std::span<StateId> live);
-  /// Counts the compactions: numbers of states are good for one value of it.
-  [[nodiscard]] std::uint64_t generation() const { return generation_; }
 
  private:
   static constexpr std::uint32_t kUnknown = ~std::uint32_t{0};
@@ -119,7 +117,6 @@ class Machine {
   std::vector<std::array<StateId, 128>> ascii_;
   std::vector<Way> ways_;
   HashIndex index_;
-  std::uint64_t generation_ = 0;
 
   // Of the closure that is being worked out.
   struct Open {
