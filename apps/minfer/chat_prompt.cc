@@ -1,7 +1,10 @@
 #include "chat_prompt.h"
 
+#include <fmt/format.h>
+
 #include <ctime>
 
+#include "chat/builtin_templates.h"
 #include "prompt_input.h"
 
 namespace minfer::app {
@@ -26,6 +29,32 @@ Status read_templates(const gguf::File& file, chat::TemplateSources& sources) {
   return ok_status();
 }
 
+std::string builtin_names() {
+  std::string names;
+  for (const chat::BuiltinTemplate& one : chat::builtin_templates())
+    names += fmt::format("{}{}", names.empty() ? "" : ", ", one.name);
+  return names;
+}
+
+/// --chat-template as text, name or file.
+Result<std::string> given_template(const std::string& given,
+                                   const std::vector<std::pair<std::string, std::string>>& named) {
+  if (given.find("{%") != std::string::npos || given.find("{{") != std::string::npos) return given;
+  for (const auto& [name, source] : named) {
+    if (name == given) return source;
+  }
+  const std::string_view builtin = chat::find_builtin_template(given);
+  if (!builtin.empty()) return std::string(builtin);
+  auto source = read_file(given);
+  if (!source.ok() && given.find('/') == std::string::npos) {
+    return Status(
+        source.status().code(),
+        fmt::format("--chat-template: {}, and no template has this name ({} are built in)",
+                    source.status().message(), builtin_names()));
+  }
+  return source;
+}
+
 }  // namespace
 
 Result<chat::TemplateSources> template_sources(const Options& options, const gguf::File* file,
@@ -35,15 +64,18 @@ Result<chat::TemplateSources> template_sources(const Options& options, const ggu
     sources.tokens = {piece_of(*tokenizer, tokenizer->vocab().special().bos),
                       piece_of(*tokenizer, tokenizer->vocab().special().eos)};
   }
-  const std::string& given = options.chat_template;
-  if (given.empty()) {
-    if (file != nullptr) MINFER_RETURN_IF_ERROR(read_templates(*file, sources));
-  } else if (given.find("{%") != std::string::npos || given.find("{{") != std::string::npos) {
-    sources.main = given;
-  } else {
-    MINFER_ASSIGN_OR_RETURN(sources.main, read_file(given));
+  if (file != nullptr) MINFER_RETURN_IF_ERROR(read_templates(*file, sources));
+  if (!options.chat_template.empty()) {
+    MINFER_ASSIGN_OR_RETURN(sources.main, given_template(options.chat_template, sources.named));
+    sources.named.clear();
   }
   return sources;
+}
+
+Status no_template(std::string_view model) {
+  return invalid_argument(
+      fmt::format("{} has no chat template: --chat-template NAME|FILE gives one ({} are built in)",
+                  model, builtin_names()));
 }
 
 Result<std::tm> template_time(const std::string& now) {
@@ -65,19 +97,13 @@ Result<chat::RenderOptions> render_options(const Options& options) {
   return render;
 }
 
-Result<chat::Conversation> make_conversation(const Options& options, JsonValue messages,
-                                             JsonValue tools) {
-  chat::Conversation conversation;
-  conversation.messages = std::move(messages);
-  conversation.tools = std::move(tools);
-  if (!options.chat_template_kwargs.empty()) {
-    auto arguments = parse_json(options.chat_template_kwargs);
-    if (!arguments.ok()) return arguments.status().with_context("--chat-template-kwargs");
-    if (arguments->object() == nullptr)
-      return invalid_argument("--chat-template-kwargs: a JSON object is needed");
-    conversation.arguments = std::move(*arguments);
-  }
-  return conversation;
+Result<JsonValue> template_arguments(const Options& options) {
+  if (options.chat_template_kwargs.empty()) return JsonValue{};
+  auto arguments = parse_json(options.chat_template_kwargs);
+  if (!arguments.ok()) return arguments.status().with_context("--chat-template-kwargs");
+  if (arguments->object() == nullptr)
+    return invalid_argument("--chat-template-kwargs: a JSON object is needed");
+  return arguments;
 }
 
 Result<std::vector<std::int32_t>> encode_spans(const text::Tokenizer& tokenizer,

@@ -13,11 +13,16 @@
 
 namespace minfer::app {
 
-/// The templates that hold: --chat-template (a file, or text with {% or {{), else those of the
-/// model's file. `main` and `named` are empty where there are none. `file` and `tokenizer`, which
-/// names BOS and EOS, may be null.
+/// The templates that hold: --chat-template, else those of the model's file. --chat-template is
+/// text (with {% or {{), the name of one of the model's own or of a built-in one, or a file.
+/// sources.empty() where there are none. `file` and `tokenizer`, which names BOS and EOS, may be
+/// null.
 Result<chat::TemplateSources> template_sources(const Options& options, const gguf::File* file,
                                                const text::Tokenizer* tokenizer);
+
+/// What is wrong where `model` has no template and one is needed: what to do, and the built-in
+/// names.
+Status no_template(std::string_view model);
 
 /// "2026-03-14 15:09:26" or, for an empty text, the clock.
 Result<std::tm> template_time(const std::string& now);
@@ -25,9 +30,8 @@ Result<std::tm> template_time(const std::string& now);
 /// --now.
 Result<chat::RenderOptions> render_options(const Options& options);
 
-/// `messages` and `tools` (or null) with --chat-template-kwargs.
-Result<chat::Conversation> make_conversation(const Options& options, JsonValue messages,
-                                             JsonValue tools = {});
+/// --chat-template-kwargs: an object of further variables, or null.
+Result<JsonValue> template_arguments(const Options& options);
 
 /// Their ids: control tokens only out of the template's own text.
 Result<std::vector<std::int32_t>> encode_spans(const text::Tokenizer& tokenizer,

@@ -23,9 +23,9 @@ const OptionRow kOptions[] = {
   {"no-stdin", 0, kRun, &Options::no_stdin, "", 0, 0, "off", "leave a pipe on standard input unread", "Prompt"},
   {"system", 0, kRun, &Options::system, "STR", 0, 0, "none", "system text before the prompt", "Prompt"},
   {"raw", 0, kRun, &Options::raw, "", 0, 0, "off", "the prompt as it is, without the model's chat template", "Prompt"},
-  {"chat-template", 0, kRun | kRender, &Options::chat_template, "TEMPLATE", 0, 0, "none", "in place of the model's own: a file, or text with {% or {{", "Prompt"},
+  {"chat-template", 0, kRun | kRender, &Options::chat_template, "TEMPLATE", 0, 0, "none", "in place of the model's own: one of its named ones, a built-in one (alpaca, chatml, command-r, deepseek, gemma, glm4, granite, llama2, llama3, llama4, mistral, mistral-v7, openchat, phi3, phi4, vicuna, zephyr), a file, or text with {% or {{", "Prompt"},
   {"chat-template-kwargs", 0, kRun | kRender, &Options::chat_template_kwargs, "JSON", 0, 0, "none", "further variables for the template", "Prompt"},
-  {"messages", 0, kRender, &Options::messages, "F.json", 0, 0, "none", "the messages, as API clients send them", "Render"},
+  {"messages", 0, kRender, &Options::messages, "F.json", 0, 0, "none", "the messages as API clients send them, or the whole body of a request (messages, tools, chat_template_kwargs)", "Render"},
   {"context", 0, kRender, &Options::context, "F.json", 0, 0, "none", "all variables of the template, in place of messages", "Render"},
   {"now", 0, kRender, &Options::now, "TIME", 0, 0, "none", "the time of strftime_now in place of the clock, as in \"2026-03-14 15:09:26\"", "Render"},
 

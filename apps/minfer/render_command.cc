@@ -1,6 +1,7 @@
 // minfer render MODEL --messages F.json: the exact prompt of a conversation.
 #include <fmt/format.h>
 
+#include "chat/request.h"
 #include "chat_prompt.h"
 #include "commands.h"
 #include "gguf/file.h"
@@ -33,14 +34,17 @@ Result<std::vector<chat::PromptSpan>> render_context(const Options& options,
   return chat::to_spans(text);
 }
 
-/// --messages: a conversation.
+/// --messages: a list of messages, or the body of a request.
 Result<std::vector<chat::PromptSpan>> render_messages(const Options& options,
                                                       chat::TemplateSources sources) {
-  MINFER_ASSIGN_OR_RETURN(JsonValue messages, read_json(options.messages));
+  MINFER_ASSIGN_OR_RETURN(JsonValue body, read_json(options.messages));
+  auto request = chat::read_request(std::move(body));
+  if (!request.ok()) return request.status().with_context(options.messages);
   MINFER_ASSIGN_OR_RETURN(const auto chat, chat::ChatTemplate::create(std::move(sources)));
-  MINFER_ASSIGN_OR_RETURN(const auto conversation, make_conversation(options, std::move(messages)));
+  MINFER_ASSIGN_OR_RETURN(JsonValue arguments, template_arguments(options));
+  if (!arguments.is_null()) request->conversation.arguments = std::move(arguments);
   MINFER_ASSIGN_OR_RETURN(const chat::RenderOptions render, render_options(options));
-  return chat.render(conversation, render);
+  return chat.render(request->conversation, render);
 }
 
 }  // namespace
@@ -58,8 +62,7 @@ Result<int> render_command(const Invocation& invocation, const EnvSwitches&) {
   }
   MINFER_ASSIGN_OR_RETURN(chat::TemplateSources sources,
                           template_sources(options, file ? &*file : nullptr, tokenizer.get()));
-  if (sources.empty())
-    return invalid_argument("no chat template: the model has none, and --chat-template gives none");
+  if (sources.empty()) return no_template(options.model);
   std::vector<chat::PromptSpan> spans;
   if (!options.context.empty()) {
     MINFER_ASSIGN_OR_RETURN(spans, render_context(options, sources.main));

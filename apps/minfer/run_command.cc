@@ -44,7 +44,9 @@ Result<std::vector<chat::PromptSpan>> chat_spans(const Options& options,
                                                  chat::TemplateSources sources,
                                                  JsonValue messages) {
   MINFER_ASSIGN_OR_RETURN(const auto chat, chat::ChatTemplate::create(std::move(sources)));
-  MINFER_ASSIGN_OR_RETURN(const auto conversation, make_conversation(options, std::move(messages)));
+  chat::Conversation conversation;
+  conversation.messages = std::move(messages);
+  MINFER_ASSIGN_OR_RETURN(conversation.arguments, template_arguments(options));
   MINFER_ASSIGN_OR_RETURN(const auto render, render_options(options));
   return chat.render(conversation, render);
 }

@@ -41,6 +41,8 @@ const Abilities& ChatTemplate::abilities(bool with_tools) const {
   return variant(with_tools).abilities;
 }
 
+const Template& ChatTemplate::parsed(bool with_tools) const { return variant(with_tools).parsed; }
+
 std::string_view ChatTemplate::source(bool with_tools) const { return variant(with_tools).source; }
 
 Result<std::vector<PromptSpan>> ChatTemplate::render(const Conversation& conversation,

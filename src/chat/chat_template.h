@@ -43,6 +43,8 @@ class ChatTemplate {
   /// Whether a template of its own, named tool_use, is used with tools.
   [[nodiscard]] bool has_tool_template() const { return variants_.size() > 1; }
   [[nodiscard]] std::string_view source(bool with_tools) const;
+  /// The template itself, for renderings of another kind.
+  [[nodiscard]] const Template& parsed(bool with_tools) const;
   [[nodiscard]] const TokenNames& tokens() const { return tokens_; }
 
   /// The prompt of the conversation. Errors: those of render_conversation; kUnsupported for tools

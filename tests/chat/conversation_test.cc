@@ -3,6 +3,7 @@
 #include <random>
 
 #include "chat/chat_template.h"
+#include "chat/request.h"
 
 namespace minfer::chat {
 namespace {
@@ -134,6 +135,38 @@ TEST(ChatConversation, NeighboursOfOneHandAreOneSpan) {
       EXPECT_FALSE(before.from_template == span.from_template && before.message == span.message);
     }
   }
+}
+
+TEST(ChatRequest, ListOfMessagesOrBody) {
+  const auto list = read_request(*parse_json(R"([{"role": "user", "content": "a"}])"));
+  ASSERT_TRUE(list.ok());
+  EXPECT_EQ(list->conversation.messages.array()->size(), 1U);
+  const std::string body = R"({"model": "m", "messages": [{"role": "user", "content": "a"}],
+      "tools": [{"type": "function", "function": {"name": "f"}}],
+      "chat_template_kwargs": {"enable_thinking": false})";
+  const auto whole = read_request(*parse_json(body + "}"));
+  ASSERT_TRUE(whole.ok());
+  EXPECT_EQ(whole->conversation.tools.array()->size(), 1U);
+  EXPECT_EQ(whole->conversation.arguments.object()->size(), 1U);
+  EXPECT_EQ(whole->tool_choice, ToolChoice::kAuto);
+  const auto none = read_request(*parse_json(body + R"(, "tool_choice": "none"})"));
+  ASSERT_TRUE(none.ok());
+  EXPECT_TRUE(none->conversation.tools.is_null());
+  const auto named = read_request(
+      *parse_json(body + R"(, "tool_choice": {"type": "function", "function": {"name": "f"}}})"));
+  ASSERT_TRUE(named.ok());
+  EXPECT_EQ(named->tool_name, "f");
+  const auto error = [&](const std::string& json) {
+    const auto request = read_request(*parse_json(json));
+    return request.ok() ? "" : request.status().message();
+  };
+  EXPECT_EQ(error(R"({"tool_choice": "required"})"), "tool_choice: there are no tools to call");
+  EXPECT_EQ(error(R"({"tool_choice": "maybe"})"),
+            "tool_choice: auto, none, required or a function is needed");
+  EXPECT_EQ(error(body + R"(, "tool_choice": {"function": {"name": "g"}}})"),
+            "tool_choice.function.name: no tool has this name");
+  EXPECT_EQ(error(R"({"tools": [3]})"), "tools[0].function.name: the name of a function is needed");
+  EXPECT_EQ(error(R"({"chat_template_kwargs": 3})"), "chat_template_kwargs: an object is needed");
 }
 
 }  // namespace

@@ -1,9 +1,10 @@
 """minfer render: the exact prompt of a conversation, and who may spell control tokens in it."""
 
 import json
+import re
 
 import rig
-from rig import minfer, tiny
+from rig import minfer, real, tiny
 
 TOOL_TEMPLATE = ("{%- for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}"
                  "{%- for c in m.tool_calls or [] %}{{ c.function.arguments | tojson }}{% endfor %}"
@@ -36,6 +37,91 @@ class Render(rig.Test):
         call["function"]["arguments"] = '{"city":"Ł'
         text = self.templated([{"role": "assistant", "content": None, "tool_calls": [call]}])
         self.assertIn(json.dumps('{"city":"Ł', ensure_ascii=False), text)
+
+    def test_T_01_tool_history_of_real_models(self):
+        call = {"id": "a", "type": "function",
+                "function": {"name": "get_weather", "arguments": '{"city":"Łódź"}'}}
+        messages = [{"role": "user", "content": "Hi"},
+                    {"role": "assistant", "content": None, "tool_calls": [call]},
+                    {"role": "tool", "tool_call_id": "a", "content": "3C"}]
+        tail = ('<tool_call>\n{"name": "get_weather", "arguments": {"city": "Łódź"}}\n</tool_call>'
+                "<|im_end|>\n<|im_start|>user\n<tool_response>\n3C\n</tool_response><|im_end|>\n"
+                "<|im_start|>assistant\n")
+        text = self.render(messages, real("Q"))
+        self.assertTrue(text.endswith("<|im_start|>assistant\n" + tail), text)
+        two = self.render([*messages, {"role": "tool", "tool_call_id": "b", "content": "4C"}], real("Q"))
+        self.assertTrue(two.endswith("<|im_start|>user\n<tool_response>\n3C\n</tool_response>\n"
+                                     "<tool_response>\n4C\n</tool_response><|im_end|>\n"
+                                     "<|im_start|>assistant\n"), two)
+        text = self.render(messages, real("S"))
+        self.assertIn('{"name": "get_weather", "arguments": {"city": "Łódź"}}<|im_end|>', text)
+        self.assertIn("3C<|im_end|>", text)
+        call["function"]["arguments"] = '{"city":"Ł'
+        for model in "QS":
+            self.assertIn(json.dumps('{"city":"Ł', ensure_ascii=False), self.render(messages, real(model)))
+        parts = [{"role": "user", "content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]},
+                 {"role": "assistant", "content": None}, {"role": "user", "content": "c"}]
+        for model in "QS":
+            self.assertIn("user\nab<|im_end|>\n<|im_start|>assistant\n<|im_end|>\n<|im_start|>user\nc<",
+                          self.render(parts, real(model)))
+
+    def test_T_02_tools_are_shown_or_refused(self):
+        tool = {"type": "function", "function": {"name": "get_weather", "parameters": {"type": "object"}}}
+        body = {"messages": [{"role": "user", "content": "Hi"}], "tools": [tool]}
+        self.assertIn('"name": "get_weather"', self.render(body, real("Q")))
+        self.refused(minfer("render", "--messages", self.file(body), real("S")), 1, "no tool support")
+        body["tool_choice"] = "none"
+        self.assertNotIn("get_weather", self.render(body, real("Q")))
+        self.render(body, real("S"))
+
+    def test_T_04_system_text_goes_before_the_first_user_message(self):
+        messages = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Hi"}]
+        self.assertEqual(self.render(messages, real("G"), "--chat-template", "gemma"),
+                         "<bos><start_of_turn>user\nBe brief.\n\nHi<end_of_turn>\n<start_of_turn>model\n")
+
+    def test_T_07_one_bos_in_every_path(self):
+        messages = [{"role": "user", "content": "Hello"}]
+        for template in ("gemma", "chatml", "{{ bos_token }}{{ messages[0].content }}"):
+            ids = self.render(messages, real("G"), "--chat-template", template, "--ids").split()
+            self.assertEqual((ids[0], ids.count("2")), ("2", 1), template)
+        for text in ("<bos>Hello", "Hello"):
+            ids = self.ok(minfer("tokenize", real("G"), "--ids", text)).text.split()
+            self.assertEqual((ids[0], ids.count("2")), ("2", 1), text)
+        self.assertEqual(self.ok(minfer("tokenize", real("S"), "--ids", "Hello world")).text.split(),
+                         ["19556", "905"])
+        self.assertEqual(self.render([{"role": "user", "content": "Hi"}], real("S"), "--ids").split()[:3],
+                         ["1", "9690", "198"])
+
+    def test_body_of_a_request(self):
+        body = {"model": "x", "temperature": 1, "messages": [{"role": "user", "content": "Hi"}],
+                "chat_template_kwargs": {"a": 1}}
+        template = "{{ messages[0].content }} {{ a }}"
+        self.assertEqual(self.render(body, "--chat-template", template), "Hi 1")
+        self.assertEqual(self.render(body, "--chat-template", template, "--chat-template-kwargs", '{"a": 2}'),
+                         "Hi 2")
+        body["messages"].append({"role": "assistant", "tool_calls": [{"function": {}}]})
+        self.refused(minfer("render", "--chat-template", template, "--messages", self.file(body)), 2,
+                     "messages[1].tool_calls[0].function.name")
+
+    def test_built_in_templates_have_names(self):
+        messages = self.file([{"role": "user", "content": "Hi"}])
+        done = minfer("render", real("G"), "--messages", messages)
+        self.refused(done, 2, "--chat-template NAME|FILE", "chatml, ")
+        listed = re.search(r"\(([^()]*) are built in\)", done.err).group(1)
+        self.assertEqual(listed.split(", "), sorted(listed.split(", ")))
+        shown = " ".join(self.ok(minfer("render", "--help")).text.split())
+        self.assertIn(f"({listed})", shown)
+        for name in listed.split(", "):
+            self.assertIn("Hi", self.ok(minfer("render", "--chat-template", name, "--messages", messages)).text)
+        self.refused(minfer("render", "--chat-template", "chatmI", "--messages", messages), 1, listed)
+
+    def test_info_shows_what_a_template_knows(self):
+        text = self.ok(minfer("info", real("Q"))).text
+        self.assertRegex(text, "shows +conversations, system text, .*tools, calls")
+        self.assertRegex(self.ok(minfer("info", real("S"))).text, "lacks +tools, calls\n")
+        abilities = self.ok(minfer("info", real("S"), "--json")).json()["template_abilities"]
+        self.assertEqual((abilities["system_role"], abilities["tools"]), (True, False))
+        self.assertEqual(abilities["generation_prompt"], "<|im_start|>assistant\n")
 
     def test_a_last_assistant_message_is_continued(self):
         text = self.templated([{"role": "user", "content": "x"},
