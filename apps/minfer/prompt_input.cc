@@ -51,6 +51,11 @@ Result<std::string> read_file(const std::string& path) {
   return text;
 }
 
+std::string join_prompt(std::string first, const std::string& second) {
+  first += first.ends_with('\n') ? "\n" : "\n\n";
+  return first + second;
+}
+
 Result<std::optional<std::string>> read_prompt(const Options& options) {
   std::vector<std::string> parts;
   if (options.has_prompt) parts.push_back(options.prompt);
@@ -66,10 +71,7 @@ Result<std::optional<std::string>> read_prompt(const Options& options) {
   }
   if (parts.empty()) return std::optional<std::string>();
   std::string prompt = std::move(parts.front());
-  for (std::size_t i = 1; i < parts.size(); ++i) {
-    prompt += prompt.ends_with('\n') ? "\n" : "\n\n";
-    prompt += parts[i];
-  }
+  for (std::size_t i = 1; i < parts.size(); ++i) prompt = join_prompt(std::move(prompt), parts[i]);
   return std::optional<std::string>(std::move(prompt));
 }
 

@@ -12,6 +12,9 @@ namespace minfer::app {
 /// All of a file, or of standard input for "-".
 Result<std::string> read_file(const std::string& path);
 
+/// `first`, a blank line, `second`.
+std::string join_prompt(std::string first, const std::string& second);
+
 /// The argument, then each file, then the pipe, with a blank line between them; nothing when there
 /// is none of them. A pipe is read unless --no-stdin, or `-f -` has read it; an empty one adds
 /// nothing to the others.

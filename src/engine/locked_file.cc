@@ -54,7 +54,7 @@ Result<LockedFile> LockedFile::open_to_read(const std::string& path) {
   // A pipe would wait for its other end.
   LockedFile file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (file.fd_ < 0) {
-    if (errno == ENOENT) return not_found("no such file");
+    if (errno == ENOENT) return not_found("is not there");
     return failed("cannot be opened", errno);
   }
   MINFER_RETURN_IF_ERROR(check_regular(file.fd_));

@@ -49,7 +49,7 @@ struct SessionFile::Impl {
   std::uint64_t bytes_written = 0;
 
   [[nodiscard]] Status named(const Status& status) const {
-    return Status(status.code(), fmt::format("session {}: {}", path, status.message()));
+    return Status(status.code(), fmt::format("{} {}", path, status.message()));
   }
 
   Status load();
@@ -129,7 +129,7 @@ Result<std::int32_t> SessionFile::restore_rows(plan::KvRows& to, std::int32_t n)
     return internal_error("a session's rows are not those of the KV");
   }
   if (n > to.capacity()) {
-    return out_of_range(fmt::format("session {}: its {} tokens do not fit in a context of {}",
+    return out_of_range(fmt::format("{} holds {} tokens, which do not fit in a context of {}",
                                     s.path, n, to.capacity()));
   }
   for (const SavedRows& rows : s.saved.rows) {
@@ -168,8 +168,10 @@ Status SessionFile::Impl::write_rows(Target& target, std::int32_t begin, plan::K
     const std::int32_t n = plan::rows_in_page(begin, end);
     buffer.resize(kRecordHeadBytes + static_cast<std::size_t>(n) * identity.row_bytes);
     auto* bytes = reinterpret_cast<std::byte*>(buffer.data());
-    MINFER_RETURN_IF_ERROR(
-        rows.read(begin, n, {bytes + kRecordHeadBytes, buffer.size() - kRecordHeadBytes}));
+    const std::span<std::byte> payload(bytes + kRecordHeadBytes, buffer.size() - kRecordHeadBytes);
+    if (Status status = rows.read(begin, n, payload); !status.ok()) {
+      return status.with_context("cannot be written");
+    }
     MINFER_RETURN_IF_ERROR(write_record(target, {.kind = RecordKind::kRows,
                                                  .first = static_cast<std::uint32_t>(begin),
                                                  .count = static_cast<std::uint32_t>(n)}));
@@ -274,7 +276,7 @@ Status SessionFile::commit(const SessionState& state, plan::KvRows& rows) {
   }
   const int there = s.file.is_at(s.resolved);
   if (there == 0) {
-    return s.named(io_error("another file has taken its place, which is left alone"));
+    return s.named(io_error("was replaced by another file, which is left alone"));
   }
   const bool nothing_new = !s.must_replace && there == 1 && state == s.saved.state;
   if (nothing_new) return ok_status();

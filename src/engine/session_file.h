@@ -30,7 +30,7 @@ class SessionFile {
   };
 
   /// Errors name the path: a file that is no session file, or whose beginning is damaged
-  /// (kInvalidArgument, kCorrupt); a directory, device or pipe; one that another process has open
+  /// (kCorrupt); a directory, device or pipe; one that another process has open
   /// (kIo); kNotFound (read-only). Such a file is left as it is.
   static Result<std::unique_ptr<SessionFile>> open(const std::string& path,
                                                    const SessionIdentity& identity, Mode mode);

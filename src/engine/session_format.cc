@@ -91,7 +91,7 @@ void put_file_head(std::span<std::byte> to, std::uint64_t file_id) {
 
 Result<std::uint64_t> read_file_head(std::span<const std::byte> from) {
   if (from.size() < kFileHeadBytes || as_text(from.first(kMagic.size())) != kMagic) {
-    return invalid_argument("is no session file");
+    return corrupt("is no session file");
   }
   const auto version = load_le<std::uint32_t>(&from[8]);
   if (version != kSessionFormatVersion || load_le<std::uint32_t>(&from[12]) != 0) {

@@ -55,7 +55,7 @@ struct RecordHead {
 };
 
 void put_file_head(std::span<std::byte> to, std::uint64_t file_id);
-/// The file id. kInvalidArgument: no session file; kUnsupported: of another format version.
+/// The file id. kCorrupt: no session file; kUnsupported: of another format version.
 Result<std::uint64_t> read_file_head(std::span<const std::byte> from);
 
 [[nodiscard]] std::uint64_t payload_hash(std::span<const std::byte> payload, std::uint64_t file_id);

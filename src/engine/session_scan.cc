@@ -19,7 +19,7 @@ class Scanner {
 
   Result<SessionScan> operator()() {
     std::array<std::byte, kFileHeadBytes> head{};
-    if (file_.size() < head.size()) return invalid_argument("is no session file");
+    if (file_.size() < head.size()) return corrupt("is no session file");
     MINFER_RETURN_IF_ERROR(file_.read(0, head));
     MINFER_ASSIGN_OR_RETURN(scan_.file_id, read_file_head(head));
     at_ = kFileHeadBytes;

@@ -52,8 +52,7 @@ struct SessionScan {
   bool damaged = false;
 };
 
-/// Errors: kInvalidArgument and kUnsupported of read_file_head(); kCorrupt: nothing can be read
-/// behind the head; kIo.
+/// Errors: those of read_file_head(); kCorrupt: nothing can be read behind the head; kIo.
 Result<SessionScan> scan_session(const ByteSource& file, const SessionIdentity& identity);
 
 /// Forgets rows from position n on.

@@ -252,7 +252,8 @@ TEST(SessionFile, another_size_of_context_is_fine_if_the_rows_fit) {
   FakeRows small(48, 99), enough(48, 100), part(48, 80);
   const auto n = file->restore_rows(small, INT32_MAX);
   EXPECT_EQ(n.status().code(), StatusCode::kOutOfRange);
-  EXPECT_THAT(n.status().message(), HasSubstr("its 100 tokens do not fit in a context of 99"));
+  EXPECT_THAT(n.status().message(),
+              HasSubstr("holds 100 tokens, which do not fit in a context of 99"));
   EXPECT_EQ(small.length(), 0);
   EXPECT_EQ(*file->restore_rows(enough, INT32_MAX), 100);
   EXPECT_EQ(*file->restore_rows(part, 70), 70);
@@ -479,7 +480,7 @@ TEST(SessionFile, a_file_that_went_is_made_again_and_another_ones_is_left_alone)
   std::filesystem::remove(folder.file());
   set_bytes(folder.file(), "somebody else's");
   add_turn(state, 10, 3);
-  EXPECT_THAT(commit(*file, state).message(), HasSubstr("another file has taken its place"));
+  EXPECT_THAT(commit(*file, state).message(), HasSubstr("was replaced by another file"));
   EXPECT_EQ(bytes_of(folder.file()), "somebody else's");
 }
 
