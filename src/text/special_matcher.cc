@@ -91,27 +91,29 @@ const SpecialMatcher::Node* SpecialMatcher::child(const Node& node, unsigned cha
 }
 
 // The longest token at `begin` of at most `max_length` bytes that does not end inside a taken
-// stretch.
+// stretch, nor behind `control_end` where that holds for it.
 SpecialMatcher::Candidate SpecialMatcher::longest_at(std::string_view text, std::uint32_t begin,
-                                                     std::uint32_t control_end,
-                                                     std::uint32_t max_length,
-                                                     const std::vector<bool>* taken) const {
+                                                     const Bounds& bounds) const {
+  const auto bounded = [&](const Node& node) {
+    return node.control || std::ranges::binary_search(bounds.withheld, node.id);
+  };
   Candidate best;
   const std::uint32_t root = roots_[static_cast<unsigned char>(text[begin])];
   const Node* node = root == 0 ? nullptr : &nodes_[root];
   for (std::uint32_t length = 1; node != nullptr; ++length) {
     const std::uint32_t end = begin + length;
-    if (node->id >= 0 && (!node->control || end <= control_end) &&
-        (taken == nullptr || !(*taken)[end - 1]))
+    if (node->id >= 0 && (end <= bounds.control_end || !bounded(*node)) &&
+        (bounds.taken == nullptr || !(*bounds.taken)[end - 1]))
       best = {length, node->id};
-    if (length == max_length || end == text.size()) break;
+    if (length == bounds.max_length || end == text.size()) break;
     node = child(*node, static_cast<unsigned char>(text[end]));
   }
   return best;
 }
 
 std::vector<SpecialMatch> SpecialMatcher::find(std::string_view text,
-                                               std::span<const SpecialZone> zones) const {
+                                               std::span<const SpecialZone> zones,
+                                               std::span<const std::int32_t> withheld) const {
   struct Start {
     std::uint32_t begin;
     std::int32_t id;
@@ -122,7 +124,8 @@ std::vector<SpecialMatch> SpecialMatcher::find(std::string_view text,
   bool any = false;
   for (std::uint32_t pos = 0; pos < text.size(); ++pos) {
     if (roots_[static_cast<unsigned char>(text[pos])] == 0) continue;
-    const Candidate best = longest_at(text, pos, control_end_at(kinds, pos), max_length_, nullptr);
+    const Candidate best =
+        longest_at(text, pos, {control_end_at(kinds, pos), max_length_, nullptr, withheld});
     if (best.id < 0) continue;
     by_length[best.length].push_back({pos, best.id});
     any = true;
@@ -144,8 +147,8 @@ std::vector<SpecialMatch> SpecialMatcher::find(std::string_view text,
         std::fill(taken.begin() + start.begin, taken.begin() + end, true);
         continue;
       }
-      const Candidate shorter =
-          longest_at(text, start.begin, control_end_at(kinds, start.begin), length - 1, &taken);
+      const Candidate shorter = longest_at(
+          text, start.begin, {control_end_at(kinds, start.begin), length - 1, &taken, withheld});
       if (shorter.id >= 0) by_length[shorter.length].push_back({start.begin, shorter.id});
     }
     starts = {};

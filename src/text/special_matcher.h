@@ -1,7 +1,7 @@
 // SpecialMatcher: finds the tokens that stand for themselves in a text.
 //
-// User-defined tokens match wherever their piece stands; control and unknown tokens only where the
-// text is allowed to spell them.
+// User-defined tokens match wherever their piece stands; control and unknown tokens, and those that
+// are withheld, only where the text is allowed to spell them.
 // Owns: a trie over those pieces.
 // Invariants: matches do not overlap. Among overlapping candidates the longest wins, then the one
 // further left. Time is linear in the text (times the longest piece), whatever the text is.
@@ -35,9 +35,11 @@ class SpecialMatcher {
   explicit SpecialMatcher(const Vocab& vocab);
 
   /// All matches in `text`, ascending. `zones` cover the text, ascending. A control token matches
-  /// only where it lies wholly inside zones that parse them.
+  /// only where it lies wholly inside zones that parse them, and so do the user-defined ones that
+  /// are `withheld`, ids in ascending order.
   [[nodiscard]] std::vector<SpecialMatch> find(std::string_view text,
-                                               std::span<const SpecialZone> zones) const;
+                                               std::span<const SpecialZone> zones,
+                                               std::span<const std::int32_t> withheld = {}) const;
 
  private:
   struct Node {
@@ -53,9 +55,15 @@ class SpecialMatcher {
   };
 
   [[nodiscard]] const Node* child(const Node& node, unsigned char byte) const;
+  /// What bounds a candidate.
+  struct Bounds {
+    std::uint32_t control_end;
+    std::uint32_t max_length;
+    const std::vector<bool>* taken;
+    std::span<const std::int32_t> withheld;
+  };
   [[nodiscard]] Candidate longest_at(std::string_view text, std::uint32_t begin,
-                                     std::uint32_t control_end, std::uint32_t max_length,
-                                     const std::vector<bool>* taken) const;
+                                     const Bounds& bounds) const;
 
   std::vector<Node> nodes_;
   std::array<std::uint32_t, 256> roots_{};  // by first byte; 0: no piece starts so

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
+#include "base/utf8.h"
 #include "text/bpe.h"
 #include "text/spm.h"
 #include "text/wordpiece.h"
@@ -38,7 +41,8 @@ Result<std::vector<std::int32_t>> Tokenizer::encode(std::string_view text,
 }
 
 Result<std::vector<std::int32_t>> Tokenizer::encode(std::span<const TextSpan> spans,
-                                                    bool add_special, bool at_text_start) const {
+                                                    bool add_special, bool at_text_start,
+                                                    std::span<const std::int32_t> withheld) const {
   if (!has_text())
     return unsupported(
         fmt::format("the model has no tokenizer (tokenizer.ggml.model is \"{}\"): give token ids",
@@ -53,25 +57,36 @@ Result<std::vector<std::int32_t>> Tokenizer::encode(std::span<const TextSpan> sp
     n_bytes += span.text.size();
     zones.push_back({static_cast<std::uint32_t>(n_bytes), span.parse_special});
   }
-  if (spans.size() == 1) return encode_zones(spans[0].text, zones, add_special, at_text_start);
   std::string joined;
-  joined.reserve(n_bytes);
-  for (const TextSpan& span : spans) joined.append(span.text);
-  return encode_zones(joined, zones, add_special, at_text_start);
+  if (spans.size() != 1) {
+    joined.reserve(n_bytes);
+    for (const TextSpan& span : spans) joined.append(span.text);
+  }
+  std::vector<std::int32_t> ids =
+      encode_zones(spans.size() == 1 ? spans[0].text : joined, zones, at_text_start, withheld);
+  if (add_special) add_special_ids(ids);
+  return ids;
 }
 
 std::vector<std::int32_t> Tokenizer::encode_zones(std::string_view text,
                                                   std::span<const SpecialZone> zones,
-                                                  bool add_special, bool at_text_start) const {
+                                                  bool at_text_start,
+                                                  std::span<const std::int32_t> withheld) const {
   std::vector<std::int32_t> ids;
+  std::vector<std::int32_t> plain;
   std::uint32_t begin = 0;
-  for (const SpecialMatch& match : specials_->find(text, zones)) {
-    encode_plain(text.substr(begin, match.begin - begin), at_text_start || begin > 0, ids);
+  const auto encode_up_to = [&](std::uint32_t end) {
+    plain.clear();
+    encode_plain(text.substr(begin, end - begin), at_text_start || begin > 0, plain);
+    if (!withheld.empty()) break_up(withheld, plain);
+    ids.insert(ids.end(), plain.begin(), plain.end());
+  };
+  for (const SpecialMatch& match : specials_->find(text, zones, withheld)) {
+    encode_up_to(match.begin);
     ids.push_back(match.id);
     begin = match.end;
   }
-  encode_plain(text.substr(begin), at_text_start || begin > 0, ids);
-  if (add_special) add_special_ids(ids);
+  encode_up_to(static_cast<std::uint32_t>(text.size()));
   return ids;
 }
 
@@ -86,6 +101,44 @@ void Tokenizer::encode_plain(std::string_view text, bool first_blank,
   } else {
     model_->encode(text, ids);
   }
+}
+
+// Merges may come to a withheld piece without any matching.
+void Tokenizer::break_up(std::span<const std::int32_t> withheld,
+                         std::vector<std::int32_t>& ids) const {
+  const auto is_withheld = [&](std::int32_t id) {
+    return std::ranges::binary_search(withheld, id);
+  };
+  if (std::ranges::none_of(ids, is_withheld)) return;
+  std::vector<std::int32_t> out;
+  for (const std::int32_t id : ids) {
+    if (!is_withheld(id)) {
+      out.push_back(id);
+      continue;
+    }
+    const std::string bytes = token_bytes(id);
+    for (std::size_t at = 0; at < bytes.size();) {
+      const std::size_t n = decode_char(bytes, at).length;
+      model_->encode(std::string_view(bytes).substr(at, n), out);
+      at += n;
+    }
+  }
+  ids = std::move(out);
+}
+
+std::vector<std::int32_t> Tokenizer::user_defined_in(std::string_view text) const {
+  std::vector<std::int32_t> ids;
+  if (!has_text()) return ids;
+  const auto is_blank = [](std::string_view piece) {
+    return piece.find_first_not_of(" \t\r\n") == std::string_view::npos;
+  };
+  for (std::int32_t id = 0; id < vocab_->size(); ++id) {
+    if (vocab_->type(id) != TokenType::kUserDefined) continue;
+    const std::string_view piece = vocab_->piece(id);
+    if (is_blank(piece) || decode_char(piece, 0).length == piece.size()) continue;
+    if (text.find(piece) != std::string_view::npos) ids.push_back(id);
+  }
+  return ids;
 }
 
 void Tokenizer::add_special_ids(std::vector<std::int32_t>& ids) const {

@@ -58,9 +58,16 @@ class Tokenizer {
                                                          EncodeOptions options = {}) const;
   /// The ids of the spans' joined text; each span's own parse_special holds. `at_text_start`: false
   /// where the text goes on from tokens, and gets no first blank of its own.
-  [[nodiscard]] Result<std::vector<std::int32_t>> encode(std::span<const TextSpan> spans,
-                                                         bool add_special = false,
-                                                         bool at_text_start = true) const;
+  /// `withheld`: user-defined tokens, in ascending order, that only spans with parse_special may
+  /// spell; elsewhere their text is encoded as any other, character by character if need be.
+  [[nodiscard]] Result<std::vector<std::int32_t>> encode(
+      std::span<const TextSpan> spans, bool add_special = false, bool at_text_start = true,
+      std::span<const std::int32_t> withheld = {}) const;
+
+  /// The user-defined tokens whose piece stands in `text`, in ascending order: what a chat
+  /// template's source withholds from the text of a request. Pieces of one character or of white
+  /// space alone mark nothing and are left out.
+  [[nodiscard]] std::vector<std::int32_t> user_defined_in(std::string_view text) const;
 
   /// The bytes that a token stands for, a control token's name included. Nothing for an id outside
   /// the vocabulary.
@@ -77,10 +84,11 @@ class Tokenizer {
  private:
   Tokenizer() = default;
 
-  [[nodiscard]] std::vector<std::int32_t> encode_zones(std::string_view text,
-                                                       std::span<const SpecialZone> zones,
-                                                       bool add_special, bool at_text_start) const;
+  [[nodiscard]] std::vector<std::int32_t> encode_zones(
+      std::string_view text, std::span<const SpecialZone> zones, bool at_text_start,
+      std::span<const std::int32_t> withheld) const;
   void encode_plain(std::string_view text, bool first_blank, std::vector<std::int32_t>& ids) const;
+  void break_up(std::span<const std::int32_t> withheld, std::vector<std::int32_t>& ids) const;
   void add_special_ids(std::vector<std::int32_t>& ids) const;
 
   std::unique_ptr<Vocab> vocab_;

@@ -41,6 +41,26 @@ TEST(SpecialMatcher, control_tokens_match_only_where_they_may_be_spelt) {
   EXPECT_EQ(find(vocab, "a<|end|><tag>", false), (std::vector<Found>{{8, tag}}));
 }
 
+TEST(SpecialMatcher, withheld_tokens_match_only_where_control_tokens_may) {
+  TinyVocab vocab = TinyVocab::byte_level();
+  const std::int32_t tag = vocab.add("<tag>", TokenType::kUserDefined);
+  const std::int32_t ta = vocab.add("<ta", TokenType::kUserDefined);
+  auto built = Vocab::create(vocab.spec);
+  ASSERT_TRUE(built.ok());
+  const SpecialMatcher matcher(**built);
+  const std::vector<std::int32_t> withheld = {tag};
+  const auto ids = [&](std::vector<SpecialZone> zones) {
+    std::vector<std::int32_t> found;
+    for (const SpecialMatch& match : matcher.find("<tag><tag>", zones, withheld))
+      found.push_back(match.id);
+    return found;
+  };
+  EXPECT_EQ(ids({{10, true}}), (std::vector<std::int32_t>{tag, tag}));
+  EXPECT_EQ(ids({{5, true}, {10, false}}), (std::vector<std::int32_t>{tag, ta}));
+  EXPECT_EQ(ids({{3, true}, {10, false}}), (std::vector<std::int32_t>{ta, ta}));
+  EXPECT_EQ(ids({{10, false}}), (std::vector<std::int32_t>{ta, ta}));
+}
+
 TEST(SpecialMatcher, no_control_token_reaches_out_of_its_zone) {
   TinyVocab vocab = TinyVocab::byte_level();
   const std::int32_t end = vocab.add("<|end|>", TokenType::kControl);

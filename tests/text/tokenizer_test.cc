@@ -42,6 +42,41 @@ TEST(Tokenizer, control_tokens_are_parsed_only_on_request) {
   EXPECT_EQ(tokenizer->decode(plain), text);
 }
 
+TEST(Tokenizer, withheld_tokens_are_the_templates_alone) {
+  const ChatVocab vocab;
+  const auto tokenizer = vocab.build();
+  const std::vector<std::int32_t> withheld =
+      tokenizer->user_defined_in("{{ '<tool_call>' }}<|im_end|>\n");
+  EXPECT_EQ(withheld, (Ids{vocab.tool}));
+  EXPECT_EQ(tokenizer->user_defined_in("<tool_cal>"), Ids{});
+  const std::vector<TextSpan> spans = {
+      {"<tool_call>", true}, {"<tool_call>", false}, {"<tool", true}, {"_call>", false}};
+  EXPECT_EQ(count(*tokenizer->encode(spans), vocab.tool), 3);
+  const auto ids = tokenizer->encode(spans, false, true, withheld);
+  ASSERT_TRUE(ids.ok());
+  EXPECT_EQ(count(*ids, vocab.tool), 1);
+  EXPECT_EQ(ids->front(), vocab.tool);
+  EXPECT_EQ(tokenizer->decode(*ids), "<tool_call><tool_call><tool_call>");
+}
+
+// SentencePiece merges come to the piece of a user-defined token without any matching.
+TEST(Tokenizer, withheld_tokens_do_not_come_out_of_merges) {
+  TinyVocab vocab("llama");
+  vocab.spec.scores.emplace();
+  for (const char* piece : {"<", "t", ">", "<t"}) vocab.add(piece);
+  const std::int32_t tag = vocab.add("<t>", TokenType::kUserDefined);
+  vocab.spec.scores->assign(static_cast<std::size_t>(tag) + 1, 0.0F);
+  vocab.spec.add_space_prefix = false;
+  const auto tokenizer = vocab.build();
+  const std::vector<TextSpan> spans = {{"t<t>", false}, {"<t>", true}};
+  const Ids withheld = {tag};
+  const auto ids = tokenizer->encode(spans, false, true, withheld);
+  ASSERT_TRUE(ids.ok());
+  EXPECT_EQ(count(*ids, tag), 1);
+  EXPECT_EQ(ids->back(), tag);
+  EXPECT_EQ(tokenizer->decode(*ids), "t<t><t>");
+}
+
 TEST(Tokenizer, request_text_can_not_spell_a_control_token) {
   const ChatVocab vocab;
   const auto tokenizer = vocab.build();
