@@ -107,10 +107,11 @@ Result<JsonValue> template_arguments(const Options& options) {
 }
 
 Result<std::vector<std::int32_t>> encode_spans(const text::Tokenizer& tokenizer,
-                                               const std::vector<chat::PromptSpan>& spans) {
+                                               std::span<const chat::PromptSpan> spans,
+                                               bool at_start) {
   std::vector<text::TextSpan> views;
   for (const chat::PromptSpan& span : spans) views.push_back({span.text, span.from_template});
-  return tokenizer.encode(views, /*add_special=*/true);
+  return tokenizer.encode(views, /*add_special=*/at_start, at_start);
 }
 
 }  // namespace minfer::app

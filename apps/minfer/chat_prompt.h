@@ -1,6 +1,7 @@
 // The prompt of a conversation, for a model or a template given by hand.
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -33,8 +34,10 @@ Result<chat::RenderOptions> render_options(const Options& options);
 /// --chat-template-kwargs: an object of further variables, or null.
 Result<JsonValue> template_arguments(const Options& options);
 
-/// Their ids: control tokens only out of the template's own text.
+/// Their ids: control tokens only out of the template's own text. `at_start`: false where the spans
+/// go on from a reply.
 Result<std::vector<std::int32_t>> encode_spans(const text::Tokenizer& tokenizer,
-                                               const std::vector<chat::PromptSpan>& spans);
+                                               std::span<const chat::PromptSpan> spans,
+                                               bool at_start = true);
 
 }  // namespace minfer::app

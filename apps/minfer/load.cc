@@ -169,12 +169,9 @@ Result<SessionPlan> plan_session(const Loaded& loaded, const Invocation& invocat
   return plan;
 }
 
-Result<SessionChoice> open_session(const Loaded& loaded, const Invocation& invocation,
-                                   const EnvSwitches& env, std::int32_t n_prompt,
-                                   std::int32_t n_predict) {
+Result<SessionChoice> open_planned_session(const Loaded& loaded, const SessionPlan& plan) {
   SessionChoice choice;
-  MINFER_ASSIGN_OR_RETURN(static_cast<SessionPlan&>(choice),
-                          plan_session(loaded, invocation, env, n_prompt, n_predict));
+  static_cast<SessionPlan&>(choice) = plan;
   auto session = engine::Session::create(*loaded.engine, choice.options);
   if (!session.ok()) {
     return session.status().with_context(
@@ -182,6 +179,14 @@ Result<SessionChoice> open_session(const Loaded& loaded, const Invocation& invoc
   }
   choice.session = std::move(*session);
   return choice;
+}
+
+Result<SessionChoice> open_session(const Loaded& loaded, const Invocation& invocation,
+                                   const EnvSwitches& env, std::int32_t n_prompt,
+                                   std::int32_t n_predict) {
+  MINFER_ASSIGN_OR_RETURN(const SessionPlan plan,
+                          plan_session(loaded, invocation, env, n_prompt, n_predict));
+  return open_planned_session(loaded, plan);
 }
 
 void print_header(const Loaded& loaded, const SessionPlan& session, const Options& options) {

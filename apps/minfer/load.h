@@ -46,6 +46,8 @@ struct SessionChoice : SessionPlan {
   std::unique_ptr<engine::Session> session;
 };
 
+/// A plan, opened.
+Result<SessionChoice> open_planned_session(const Loaded& loaded, const SessionPlan& plan);
 /// plan_session(), opened.
 Result<SessionChoice> open_session(const Loaded& loaded, const Invocation& invocation,
                                    const EnvSwitches& env, std::int32_t n_prompt,

@@ -74,6 +74,7 @@ struct Options {
   bool raw = false;
   std::string chat_template;
   std::string chat_template_kwargs;
+  std::string session;
 
   // render
   std::string messages;

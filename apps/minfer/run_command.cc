@@ -16,6 +16,7 @@
 #include "signals.h"
 #include "speculation_choice.h"
 #include "terminal.h"
+#include "tokenizer_bytes.h"
 
 namespace minfer::app {
 namespace {
@@ -23,16 +24,6 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::int32_t kRawPredict = 512;
-
-class TokenizerBytes final : public engine::TokenBytes {
- public:
-  explicit TokenizerBytes(const text::Tokenizer& tokenizer)
-      : text_(tokenizer, /*show_special=*/false, /*at_text_start=*/false) {}
-  void append(engine::TokenId token, std::string& out) override { text_.append(token, out); }
-
- private:
-  text::TokenText text_;
-};
 
 /// --dump-graph and --dump-graph-json: the graph of prefill, or of decode for a one-token prompt.
 Status dump_graphs(engine::Session& session, const Options& options, std::size_t n_prompt) {

@@ -9,12 +9,11 @@ double steady_seconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-Status open_draft_model(const Loaded& loaded, const SessionChoice& session,
-                        const Invocation& invocation, const EnvSwitches& env,
-                        SpeculationChoice& choice) {
+Status open_draft_model(const Loaded& loaded, std::int32_t n_ctx, const Invocation& invocation,
+                        const EnvSwitches& env, SpeculationChoice& choice) {
   Invocation draft = invocation;
   draft.options.model = invocation.options.spec;
-  draft.options.ctx_size = session.n_ctx;
+  draft.options.ctx_size = n_ctx;
   EnvSwitches quiet;  // what is observed is the model, not its draft
   quiet.isa = env.isa;
   MINFER_ASSIGN_OR_RETURN(choice.draft_loaded, load(draft, quiet));
@@ -34,21 +33,33 @@ Status open_draft_model(const Loaded& loaded, const SessionChoice& session,
 
 }  // namespace
 
-Result<SpeculationChoice> open_speculation(const Loaded& loaded, const SessionChoice& session,
-                                           const Invocation& invocation, const EnvSwitches& env) {
+engine::GainOptions speculation_gain(const Options& options) {
+  return {.max_draft = options.spec_n, .always_on = options.spec != "auto"};
+}
+
+engine::SpeculativeSource::Clock speculation_clock() { return steady_seconds; }
+
+Result<SpeculationChoice> open_draft(const Loaded& loaded, std::int32_t n_ctx,
+                                     const Invocation& invocation, const EnvSwitches& env) {
   const std::string& mode = invocation.options.spec;
   SpeculationChoice choice;
   if (mode == "off") return choice;
   if (mode == "auto" || mode == "lookup") {
     choice.draft = std::make_unique<engine::PromptLookup>();
   } else {
-    const Status opened = open_draft_model(loaded, session, invocation, env, choice);
+    const Status opened = open_draft_model(loaded, n_ctx, invocation, env, choice);
     if (!opened.ok()) return opened.with_context("--spec " + mode);
   }
+  return choice;
+}
+
+Result<SpeculationChoice> open_speculation(const Loaded& loaded, const SessionChoice& session,
+                                           const Invocation& invocation, const EnvSwitches& env) {
+  MINFER_ASSIGN_OR_RETURN(SpeculationChoice choice,
+                          open_draft(loaded, session.n_ctx, invocation, env));
+  if (choice.draft == nullptr) return choice;
   choice.source = std::make_unique<engine::SpeculativeSource>(
-      *session.session, *choice.draft,
-      engine::GainOptions{.max_draft = invocation.options.spec_n, .always_on = mode != "auto"},
-      steady_seconds);
+      *session.session, *choice.draft, speculation_gain(invocation.options), steady_seconds);
   return choice;
 }
 

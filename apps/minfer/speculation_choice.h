@@ -24,8 +24,17 @@ struct SpeculationChoice {
   }
 };
 
-/// Loads the draft model where --spec names one. Errors: those of loading (with "--spec" before
-/// them), another vocabulary.
+/// The draft alone, or none. Loads the draft model where --spec names one. Errors: those of loading
+/// (with "--spec" before them), another vocabulary.
+Result<SpeculationChoice> open_draft(const Loaded& loaded, std::int32_t n_ctx,
+                                     const Invocation& invocation, const EnvSwitches& env);
+
+/// How much is drafted, by --spec and --spec-n.
+engine::GainOptions speculation_gain(const Options& options);
+/// What speculation measures time with.
+engine::SpeculativeSource::Clock speculation_clock();
+
+/// open_draft(), and the source before `session` that uses it.
 Result<SpeculationChoice> open_speculation(const Loaded& loaded, const SessionChoice& session,
                                            const Invocation& invocation, const EnvSwitches& env);
 

@@ -23,6 +23,8 @@ class Draft {
   /// By grade: how likely a guessed token is right before anything was seen of this run, 0..1.
   [[nodiscard]] virtual std::span<const double> priors() const = 0;
 
+  /// Another sequence begins: what was observed so far is not of it.
+  virtual void restart() = 0;
   /// `history` is the sequence now: what it was at the last call and more tokens, or, after a
   /// failure, only a beginning of that.
   virtual Status observe(std::span<const TokenId> history) = 0;

@@ -41,6 +41,11 @@ DraftModel::DraftModel(std::unique_ptr<Session> session, std::int64_t n_vocab,
 
 std::span<const double> DraftModel::priors() const { return kPriors; }
 
+void DraftModel::restart() {
+  agreed_ = 0;
+  observed_ = 0;
+}
+
 Status DraftModel::observe(std::span<const TokenId> history) {
   observed_ = history.size();
   agreed_ = std::min(agreed_, observed_);

@@ -23,6 +23,7 @@ class DraftModel final : public Draft {
   DraftModel(std::unique_ptr<Session> session, std::int64_t n_vocab, std::span<const TokenId> eog);
 
   [[nodiscard]] std::span<const double> priors() const override;
+  void restart() override;
   Status observe(std::span<const TokenId> history) override;
   std::optional<std::size_t> grade() override;
   Status propose(std::span<const TokenId> history, std::size_t n,

@@ -20,8 +20,12 @@ Result<std::unique_ptr<plan::Forward>> Engine::new_forward(const SessionOptions&
                           model_->kv_geometry(cpu(), options.kv_format, options.n_ctx));
   plan::KvStoreOptions kv_options;
   kv_options.max_sequences = options.max_sequences;
+  const std::int32_t contexts =
+      options.kv_contexts > 0 ? options.kv_contexts : options.max_sequences;
+  // A page more each for the one that a sequence shares no longer.
   kv_options.pages_per_group =
-      options.max_sequences == 1 ? 0 : options.max_sequences * (geometry.pages_per_sequence() + 1);
+      options.max_sequences == 1 ? 0
+                                 : contexts * geometry.pages_per_sequence() + options.max_sequences;
   MINFER_ASSIGN_OR_RETURN(auto kv, plan::KvStore::create(cpu(), geometry, kv_options));
 
   std::vector<backend::Backend*> backends;

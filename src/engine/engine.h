@@ -26,6 +26,9 @@ struct SessionOptions {
   std::int32_t n_ctx = 0;
   std::int32_t batch_size = 512;
   std::int32_t max_sequences = 1;
+  /// How many full contexts the KV has room for; 0: one a sequence. Sequences that share pages need
+  /// less.
+  std::int32_t kv_contexts = 0;
   backend::KvFormat kv_format = backend::KvFormat::kF16;
   bool fuse_qkv = true;
   bool fuse_ffn = true;

@@ -30,8 +30,15 @@ bool same_tokens(std::span<const TokenId> a, std::span<const TokenId> b) {
 
 }  // namespace
 
-PromptLookup::PromptLookup() {
+PromptLookup::PromptLookup() { restart(); }
+
+void PromptLookup::restart() {
   for (auto& table : tables_) table.assign(std::size_t{1} << kTableBits, 0);
+  observed_ = 0;
+  place_ = {};
+  length_ = left_ = 0;
+  again_ = false;
+  forget_changes();
 }
 
 std::span<const double> PromptLookup::priors() const { return kPriors; }

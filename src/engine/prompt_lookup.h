@@ -25,6 +25,7 @@ class PromptLookup final : public Draft {
   PromptLookup& operator=(const PromptLookup&) = delete;
 
   [[nodiscard]] std::span<const double> priors() const override;
+  void restart() override;
   Status observe(std::span<const TokenId> history) override;
   std::optional<std::size_t> grade() override;
   /// A guess that reaches the end of `history` goes on with itself: n tokens, but where changes

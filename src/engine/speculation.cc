@@ -11,14 +11,18 @@ constexpr std::size_t kWatched = 8;
 }  // namespace
 
 SpeculativeSource::SpeculativeSource(RewindableSource& source, Draft& draft, GainOptions gain,
-                                     Clock clock)
+                                     Clock clock, std::span<const TokenId> before)
     : source_(source),
       draft_(draft),
       always_on_(gain.always_on),
       gain_(draft.priors(), gain),
       clock_(std::move(clock)),
-      base_(source.cursor()),
-      horizon_(source.n_ctx()) {}
+      base_(source.cursor() - static_cast<std::int32_t>(before.size())),
+      horizon_(source.n_ctx()),
+      history_(before.begin(), before.end()) {
+  MINFER_CHECK(base_ >= 0);
+  draft_.restart();
+}
 
 std::int32_t SpeculativeSource::cursor() const {
   return base_ + static_cast<std::int32_t>(history_.size());

@@ -15,6 +15,7 @@
 #pragma once
 
 #include <functional>
+#include <span>
 #include <vector>
 
 #include "engine/draft.h"
@@ -34,8 +35,10 @@ class SpeculativeSource final : public LogitsSource {
   using Clock = std::function<double()>;
 
   /// `source` and `draft` must outlive it and be used by nobody else meanwhile. With
-  /// `gain.always_on` = false a guess that would cost more than it yields is not run.
-  SpeculativeSource(RewindableSource& source, Draft& draft, GainOptions gain, Clock clock);
+  /// `gain.always_on` = false a guess that would cost more than it yields is not run. `before`: the
+  /// tokens that the source holds, for the draft to know; all of them or none.
+  SpeculativeSource(RewindableSource& source, Draft& draft, GainOptions gain, Clock clock,
+                    std::span<const TokenId> before = {});
 
   Result<std::span<const float>> advance(std::span<const TokenId> tokens) override;
   [[nodiscard]] std::int32_t cursor() const override;

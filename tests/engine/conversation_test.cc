@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "chat/template.h"
+#include "chat/chat_template.h"
 
 namespace minfer::engine {
 namespace {
@@ -57,17 +57,19 @@ class Encoder final : public PromptEncoder {
 
 class Writer final : public PromptWriter {
  public:
-  explicit Writer(std::string_view source) : parsed_(chat::Template::parse(source)) {}
+  explicit Writer(std::string_view source)
+      : template_(
+            chat::ChatTemplate::create({.main = std::string(source), .named = {}, .tokens = {}})) {}
   Result<std::vector<chat::PromptSpan>> write(std::span<const Message> messages) override {
     chat::Conversation conversation;
     JsonValue::Array list;
     for (const Message& m : messages) list.push_back(chat::make_message(m.role, m.content));
     conversation.messages = JsonValue{std::move(list)};
-    return chat::render_conversation(*parsed_, conversation, {});
+    return template_->render(conversation, {});
   }
 
  private:
-  Result<chat::Template> parsed_;
+  Result<chat::ChatTemplate> template_;
 };
 
 class Bytes final : public TokenBytes {

@@ -100,6 +100,7 @@ class Oracle final : public engine::Draft {
       : text_(std::move(text)), wrong_percent_(wrong_percent), rng_(seed) {}
 
   [[nodiscard]] std::span<const double> priors() const override { return kPriors; }
+  void restart() override { at_ = 0; }
   Status observe(std::span<const TokenId> history) override {
     at_ = history.size();
     return ok_status();
@@ -130,6 +131,7 @@ class Failing final : public engine::Draft {
  public:
   explicit Failing(int calls) : calls_(calls) {}
   [[nodiscard]] std::span<const double> priors() const override { return kPriors; }
+  void restart() override {}
   Status observe(std::span<const TokenId> history) override {
     static_cast<void>(history);
     return --calls_ < 0 ? internal_error("the draft is broken") : ok_status();
