@@ -19,6 +19,9 @@ const OptionRow kOptions[] = {
   {"ignore-eos", 0, kRun, &Options::ignore_eos, "", 0, 0, "off", "never draw an end-of-generation token", "Length"},
   {"stop", 0, kRun, &Options::stops, "STR", 0, 0, "none", "end the answer before this text (repeatable)", "Length"},
 
+  {"grammar", 0, kRun, &Options::grammar, "FILE", 0, 0, "none", "the answer follows this GBNF grammar (docs/grammar.md)", "Structured output"},
+  {"grammar-str", 0, kRun, &Options::grammar_str, "GBNF", 0, 0, "none", "the grammar itself in place of a file", "Structured output"},
+
   {"file", 'f', kRun | kTokenize, &Options::files, "FILE", 0, 0, "none", "add a file to the prompt, - is standard input (repeatable)", "Prompt"},
   {"no-stdin", 0, kRun, &Options::no_stdin, "", 0, 0, "off", "leave a pipe on standard input unread", "Prompt"},
   {"system", 0, kRun, &Options::system, "STR", 0, 0, "none", "system text before the prompt", "Prompt"},

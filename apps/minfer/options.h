@@ -68,6 +68,8 @@ struct Options {
   bool ignore_eos = false;
   std::string sampling = "file";
   std::vector<std::string> stops;
+  std::string grammar;
+  std::string grammar_str;
 
   // prompt
   std::string system;

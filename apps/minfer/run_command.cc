@@ -10,6 +10,7 @@
 #include "engine/generate.h"
 #include "ir/print.h"
 #include "load.h"
+#include "output_grammar.h"
 #include "prompt_input.h"
 #include "run_prompt.h"
 #include "sampling_settings.h"
@@ -90,6 +91,8 @@ struct Job {
   std::int32_t n_predict = 0;
   SessionChoice choice;
   SpeculationChoice speculation;
+  OutputGrammar grammar;
+  std::unique_ptr<sampling::Constraint> constraint;  // null where the answer is free
 };
 
 void add_ids(JsonWriter& json, std::string_view key, std::span<const engine::TokenId> ids) {
@@ -130,7 +133,7 @@ std::string json_result(const engine::GenerateResult& result, const Job& job,
   return json.text() + "\n";
 }
 
-int exit_code(const engine::GenerateResult& result, const Output& out) {
+int exit_code(const engine::GenerateResult& result, const Job& job, const Output& out) {
   if (received_signal() != 0) return 128 + received_signal();
   if (!out.status().ok()) {
     print_error(out.status().message());
@@ -140,6 +143,12 @@ int exit_code(const engine::GenerateResult& result, const Output& out) {
     print_error(result.status.message());
     return exit_status(result.status.code());
   }
+  const bool context_full = result.finish == engine::FinishReason::kContext;
+  const bool cut = context_full || result.finish == engine::FinishReason::kLength;
+  if (cut && job.constraint != nullptr && !job.constraint->is_complete()) {
+    print_error(incomplete_note(job.grammar, context_full));
+    return kExitIncomplete;
+  }
   return 0;
 }
 
@@ -147,6 +156,7 @@ Result<Job> prepare(const Invocation& invocation, const EnvSwitches& env) {
   const Options& options = invocation.options;
   Job job;
   MINFER_ASSIGN_OR_RETURN(job.sampling, sampler_settings(options));
+  MINFER_ASSIGN_OR_RETURN(job.grammar, output_grammar(invocation));
   if (options.raw && !options.system.empty()) {
     return invalid_argument("--system and --raw exclude each other");
   }
@@ -161,6 +171,9 @@ Result<Job> prepare(const Invocation& invocation, const EnvSwitches& env) {
   MINFER_ASSIGN_OR_RETURN(job.loaded, load(invocation, env));
   const model::Model& model = job.loaded.model();
   MINFER_ASSIGN_OR_RETURN(job.prompt, make_prompt(model, options, *text));
+  MINFER_ASSIGN_OR_RETURN(job.constraint,
+                          make_constraint(job.grammar, *model.tokenizer(),
+                                          static_cast<std::int32_t>(model.hparams().n_vocab)));
   MINFER_RETURN_IF_ERROR(take_file_settings(invocation, model.file(), job.sampling));
   job.n_predict =
       job.prompt.raw && !invocation.was_given("predict") ? kRawPredict : options.predict;
@@ -180,6 +193,7 @@ Result<engine::GenerateResult> generate(Job& job, const Options& options, const 
   MINFER_ASSIGN_OR_RETURN(
       sampling::Sampler sampler,
       sampling::Sampler::create(job.sampling, job.loaded.model().hparams().n_vocab, eog));
+  sampler.set_constraint(job.constraint.get());
   engine::GenerateOptions settings;
   settings.n_predict = job.n_predict;
   settings.ignore_eos = options.ignore_eos;
@@ -235,7 +249,7 @@ Result<int> run_command(const Invocation& invocation, const EnvSwitches& env) {
     print_note(summary(result, session, job.speculation.counts(), total, job.sampling.seed));
   }
   if (env.op_timing) print_note(op_timing_table(*job.loaded.engine, session.forward()));
-  return exit_code(result, out);
+  return exit_code(result, job, out);
 }
 
 }  // namespace minfer::app

@@ -1,0 +1,40 @@
+// The grammar that an answer must follow, as the options ask for it.
+//
+// Thread-safety: pure functions; an OutputGrammar is a value.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "base/status.h"
+#include "parse.h"
+#include "sampling/constraint.h"
+#include "sampling/grammar/grammar.h"
+#include "text/tokenizer.h"
+
+namespace minfer::app {
+
+struct OutputGrammar {
+  std::shared_ptr<const sampling::Grammar> grammar;  // null: the answer is free
+  std::string noun = "text";                         // what the answer is, for messages
+
+  explicit operator bool() const { return grammar != nullptr; }
+};
+
+/// What --grammar or --grammar-str ask for, compiled. Needs no model. kInvalidArgument: two options
+/// that exclude each other, or a grammar that is none, with line, column and rule.
+Result<OutputGrammar> output_grammar(const Invocation& invocation);
+
+/// A constraint for one answer; null where the answer is free. kInvalidArgument: the grammar names
+/// a token that the model does not have.
+Result<std::unique_ptr<sampling::Constraint>> make_constraint(const OutputGrammar& grammar,
+                                                              const text::Tokenizer& tokenizer,
+                                                              std::int32_t n_vocab);
+
+/// The exit status of an answer that was cut before its grammar ended.
+inline constexpr int kExitIncomplete = 3;
+/// And the line that says so; `context_full`: it was cut by the end of the context.
+std::string incomplete_note(const OutputGrammar& grammar, bool context_full);
+
+}  // namespace minfer::app
