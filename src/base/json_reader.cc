@@ -135,6 +135,7 @@ class Reader {
     if (std::from_chars(from, to, number).ec != std::errc())
       return fail("the number is out of range");
     out.data = number;
+    out.spelling.assign(from, to);
     return true;
   }
 

@@ -3,7 +3,8 @@
 // Owns: nothing beyond the tree.
 // Invariants: keys keep the order of the text; of equal keys the last value wins, at the place of
 // the first. Numbers without fraction and exponent are integers where 64 bits hold them, the
-// nearest double otherwise. Nesting is bounded. Thread-safety: pure function, values.
+// nearest double otherwise, and then as they were spelt, too. Nesting is bounded. Thread-safety:
+// pure function, values.
 #pragma once
 
 #include <cstdint>
@@ -22,6 +23,7 @@ struct JsonValue {
   using Object = std::vector<std::pair<std::string, JsonValue>>;
   std::variant<std::nullptr_t, bool, std::int64_t, double, std::string, Array, Object> data =
       nullptr;
+  std::string spelling{};  // of a double, as the text has it
 
   [[nodiscard]] const Array* array() const { return std::get_if<Array>(&data); }
   [[nodiscard]] const Object* object() const { return std::get_if<Object>(&data); }

@@ -1,0 +1,18 @@
+#include "sampling/json_schema/json_schema.h"
+
+#include "sampling/json_schema/emitter.h"
+
+namespace minfer::sampling {
+
+Result<std::string> json_schema_to_gbnf(const JsonValue& schema, const JsonSchemaOptions& options) {
+  MINFER_ASSIGN_OR_RETURN(schema::Document document, schema::Document::open(schema));
+  MINFER_ASSIGN_OR_RETURN(const schema::RuleSet rules, schema::Emitter(document).run());
+  return rules.text(options.root, options.prefix);
+}
+
+std::string json_object_gbnf(const JsonSchemaOptions& options) {
+  const JsonValue any{JsonValue::Object{{"type", JsonValue{std::string("object")}}}};
+  return *json_schema_to_gbnf(any, options);
+}
+
+}  // namespace minfer::sampling

@@ -1,0 +1,21 @@
+// ECMA-262 regular expressions (as with the flag u: characters are code points) as automata.
+//
+// Known: alternation, groups (captures mean nothing here), greedy and lazy quantifiers, classes,
+// `.`, \d \D \w \W \s \S, ^ and $, the escapes for characters. Refused by name: look-around,
+// back-references, \b and \B, \p and \P, inline flags.
+// Thread-safety: pure function.
+#pragma once
+
+#include <string_view>
+
+#include "base/status.h"
+#include "sampling/json_schema/dfa.h"
+
+namespace minfer::sampling::schema {
+
+/// The strings in which `pattern` finds a match (it is not anchored, ECMA-262 section 22.2).
+/// kInvalidArgument for what is no regular expression, kUnsupported, naming the construct, for what
+/// is not regular or not known, and for one that takes too many states.
+Result<Dfa> regex_to_dfa(std::string_view pattern);
+
+}  // namespace minfer::sampling::schema
