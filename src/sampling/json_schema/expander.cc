@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 
 #include "sampling/json_schema/numbers.h"
 
@@ -11,6 +12,9 @@ namespace {
 
 // How deep a proof that nothing fits looks into objects and arrays.
 constexpr int kProofDepth = 3;
+
+// Of so many schemas under anyOf, several may hold for one object, with the keys of them all.
+constexpr std::size_t kMaxUnion = 4;
 
 constexpr std::string_view kTypeNames[kTypes] = {"null",   "boolean", "number",
                                                  "string", "array",   "object"};
@@ -171,6 +175,7 @@ void Expander::affirm_combination(Branch& b, const JsonValue& schema, const std:
       choice.emplace_back(
           [this, &child, order, scopes](Branch& c) { require(c, {&child, false}, order, scopes); });
     }
+    if (b.shape.type == Type::kObject) add_unions(choice, *value.array(), order, scopes);
     add_choice(b, std::move(choice));
   } else if (keyword == "oneOf") {
     affirm_one_of(b, schema, value, order, scopes);
@@ -188,6 +193,19 @@ void Expander::affirm_combination(Branch& b, const JsonValue& schema, const std:
                      require(c, {&value, true}, order, {});
                      if (no != nullptr) require(c, {no, false}, order, scopes);
                    }});
+  }
+}
+
+void Expander::add_unions(Choice& choice, const JsonValue::Array& children, const Order& order,
+                          const Scopes& scopes) {
+  if (literal_types_ || children.size() > kMaxUnion) return;
+  for (std::size_t set = 1; set < (std::size_t{1} << children.size()); ++set) {
+    if (std::has_single_bit(set)) continue;
+    choice.emplace_back([this, &children, set, order, scopes](Branch& c) {
+      for (std::size_t i = 0; i < children.size(); ++i) {
+        if ((set >> i & 1) != 0) require(c, {&children[i], false}, order, scopes);
+      }
+    });
   }
 }
 

@@ -50,6 +50,8 @@ class Expander {
                       const JsonValue& value, const Order& order, const Scopes& scopes);
   void affirm_combination(Branch& b, const JsonValue& schema, const std::string& keyword,
                           const JsonValue& value, const Order& order, const Scopes& scopes);
+  void add_unions(Choice& choice, const JsonValue::Array& children, const Order& order,
+                  const Scopes& scopes);
   void affirm_one_of(Branch& b, const JsonValue& schema, const JsonValue& value, const Order& order,
                      const Scopes& scopes);
 
@@ -104,7 +106,7 @@ class Expander {
   Status status_;
   std::size_t steps_ = 0;
   bool literal_types_ = false;  // `properties` does not imply a type
-  std::map<const JsonValue*, std::shared_ptr<const Dfa>> languages_;
+  std::map<std::pair<const JsonValue*, Type>, std::shared_ptr<const Dfa>> languages_;
   std::map<const JsonValue*, JsonValue::Array> constants_;
   std::deque<JsonValue> kept_;
   std::map<std::tuple<const JsonValue*, const JsonValue*, Type>, bool> disjoint_;

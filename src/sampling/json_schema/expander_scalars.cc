@@ -46,11 +46,12 @@ std::shared_ptr<const Dfa> Expander::language_of(const JsonValue& schema,
                                                  Type type) {
   // Less is written than these allow, which is no ground for a proof that nothing fits.
   if (literal_types_ && (keyword == "format" || keyword == "contentEncoding")) return nullptr;
-  if (const auto known = languages_.find(&value); known != languages_.end()) return known->second;
+  if (const auto known = languages_.find({&value, type}); known != languages_.end())
+    return known->second;
   std::optional<Dfa> dfa = type == Type::kNumber ? number_language(schema, keyword, value)
                                                  : string_language(schema, keyword, value);
   if (!dfa) return nullptr;
-  return languages_[&value] = std::make_shared<const Dfa>(*std::move(dfa));
+  return languages_[{&value, type}] = std::make_shared<const Dfa>(*std::move(dfa));
 }
 
 std::optional<Dfa> Expander::number_language(const JsonValue& schema, const std::string& keyword,
