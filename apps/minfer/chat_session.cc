@@ -124,13 +124,11 @@ Status ChatSession::open_conversation(const Invocation& invocation, const EnvSwi
   }
   MINFER_ASSIGN_OR_RETURN(chat::TemplateSources sources,
                           template_sources(options, &model.file(), tokenizer));
-  if (sources.empty()) {
-    return invalid_argument(
-        fmt::format("{} has no chat template: choose one with --chat-template", options.model));
-  }
+  if (sources.empty()) return no_template(options.model);
   MINFER_ASSIGN_OR_RETURN(chat::ChatTemplate made, chat::ChatTemplate::create(std::move(sources)));
   template_ = std::make_unique<chat::ChatTemplate>(std::move(made));
-  MINFER_ASSIGN_OR_RETURN(chat::Conversation shape, make_conversation(options, {}));
+  chat::Conversation shape;
+  MINFER_ASSIGN_OR_RETURN(shape.arguments, template_arguments(options));
   MINFER_ASSIGN_OR_RETURN(const chat::RenderOptions render, render_options(options));
   writer_ = std::make_unique<Writer>(*template_, std::move(shape), render);
   encoder_ = std::make_unique<Encoder>(*tokenizer);
