@@ -101,10 +101,11 @@ void write_calls(ChatMessage& message) {
     JsonValue::Object line;
     line.emplace_back("name", *function.find("name"));
     const JsonValue* arguments = function.find("arguments");
+    JsonValue shown{JsonValue::Object{}};
+    if (!is_absent(arguments)) shown = *arguments;
     auto parsed = parse_json(text_of(arguments) != nullptr ? *arguments->string() : "");
-    line.emplace_back("arguments", parsed.ok()            ? std::move(*parsed)
-                                   : is_absent(arguments) ? JsonValue{JsonValue::Object{}}
-                                                          : *arguments);
+    if (parsed.ok()) shown = std::move(*parsed);
+    line.emplace_back("arguments", std::move(shown));
     if (message.content.size() > 0) message.content.append("\n", Origin::kRequest);
     message.content.append(dumps(JsonValue{std::move(line)}), Origin::kRequest);
   }
