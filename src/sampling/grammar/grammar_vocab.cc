@@ -180,4 +180,10 @@ TokenId GrammarVocab::find(std::string_view wanted) const {
   return found;
 }
 
+std::span<const TokenId> GrammarVocab::tokens_with_prefix(std::string_view prefix) const {
+  const auto head = [&](TokenId id) { return bytes(id).substr(0, prefix.size()); };
+  const auto [first, last] = std::ranges::equal_range(order_, prefix, {}, head);
+  return {first, last};
+}
+
 }  // namespace minfer::sampling

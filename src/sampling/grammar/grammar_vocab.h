@@ -65,6 +65,8 @@ class GrammarVocab {
   [[nodiscard]] std::span<const Node> nodes() const { return nodes_; }
   /// The ids of the text tokens, ordered by bytes.
   [[nodiscard]] std::span<const TokenId> tokens_in_order() const { return order_; }
+  /// The text tokens that begin with `prefix`.
+  [[nodiscard]] std::span<const TokenId> tokens_with_prefix(std::string_view prefix) const;
   /// No text token has more characters, a cut one counted whole.
   [[nodiscard]] std::uint32_t max_chars() const { return nodes_.front().max_chars + 1; }
   [[nodiscard]] std::span<const TokenId> end_of_generation() const { return eog_; }
