@@ -106,12 +106,22 @@ Result<JsonValue> template_arguments(const Options& options) {
   return arguments;
 }
 
-Result<std::vector<std::int32_t>> encode_spans(const text::Tokenizer& tokenizer,
-                                               std::span<const chat::PromptSpan> spans,
-                                               bool at_start) {
+Result<chat::Conversation> make_conversation(const Options& options, JsonValue messages) {
+  chat::Conversation conversation;
+  conversation.messages = std::move(messages);
+  MINFER_ASSIGN_OR_RETURN(conversation.arguments, template_arguments(options));
+  return conversation;
+}
+
+SpanEncoder::SpanEncoder(const text::Tokenizer& tokenizer, const chat::ChatTemplate& chat)
+    : SpanEncoder(tokenizer,
+                  std::string(chat.source(false)) + "\n" + std::string(chat.source(true))) {}
+
+Result<std::vector<std::int32_t>> SpanEncoder::encode(std::span<const chat::PromptSpan> spans,
+                                                      bool at_start) {
   std::vector<text::TextSpan> views;
   for (const chat::PromptSpan& span : spans) views.push_back({span.text, span.from_template});
-  return tokenizer.encode(views, /*add_special=*/at_start, at_start);
+  return tokenizer_.encode(views, /*add_special=*/at_start, at_start, withheld_);
 }
 
 }  // namespace minfer::app

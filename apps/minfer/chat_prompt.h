@@ -8,6 +8,7 @@
 #include "base/json_reader.h"
 #include "base/status.h"
 #include "chat/chat_template.h"
+#include "engine/chat_prompt.h"
 #include "gguf/file.h"
 #include "options.h"
 #include "text/tokenizer.h"
@@ -34,10 +35,24 @@ Result<chat::RenderOptions> render_options(const Options& options);
 /// --chat-template-kwargs: an object of further variables, or null.
 Result<JsonValue> template_arguments(const Options& options);
 
-/// Their ids: control tokens only out of the template's own text. `at_start`: false where the spans
-/// go on from a reply.
-Result<std::vector<std::int32_t>> encode_spans(const text::Tokenizer& tokenizer,
-                                               std::span<const chat::PromptSpan> spans,
-                                               bool at_start = true);
+/// `messages` with --chat-template-kwargs.
+Result<chat::Conversation> make_conversation(const Options& options, JsonValue messages);
+
+/// Spans to ids under one template. Control tokens come only out of the template's own text, and so
+/// do user-defined tokens that stand in its source.
+class SpanEncoder final : public engine::PromptEncoder {
+ public:
+  /// The tokenizer must outlive it.
+  SpanEncoder(const text::Tokenizer& tokenizer, std::string_view template_source)
+      : tokenizer_(tokenizer), withheld_(tokenizer.user_defined_in(template_source)) {}
+  SpanEncoder(const text::Tokenizer& tokenizer, const chat::ChatTemplate& chat);
+
+  Result<std::vector<std::int32_t>> encode(std::span<const chat::PromptSpan> spans,
+                                           bool at_start) override;
+
+ private:
+  const text::Tokenizer& tokenizer_;
+  std::vector<std::int32_t> withheld_;
+};
 
 }  // namespace minfer::app

@@ -62,18 +62,6 @@ class ChatSession::Writer final : public engine::PromptWriter {
   chat::RenderOptions options_;
 };
 
-class ChatSession::Encoder final : public engine::PromptEncoder {
- public:
-  explicit Encoder(const text::Tokenizer& tokenizer) : tokenizer_(tokenizer) {}
-  Result<std::vector<engine::TokenId>> encode(std::span<const chat::PromptSpan> spans,
-                                              bool at_start) override {
-    return encode_spans(tokenizer_, spans, at_start);
-  }
-
- private:
-  const text::Tokenizer& tokenizer_;
-};
-
 ChatSession::~ChatSession() = default;
 
 engine::Session& ChatSession::session() const {
@@ -131,7 +119,7 @@ Status ChatSession::open_conversation(const Invocation& invocation, const EnvSwi
   MINFER_ASSIGN_OR_RETURN(shape.arguments, template_arguments(options));
   MINFER_ASSIGN_OR_RETURN(const chat::RenderOptions render, render_options(options));
   writer_ = std::make_unique<Writer>(*template_, std::move(shape), render);
-  encoder_ = std::make_unique<Encoder>(*tokenizer);
+  encoder_ = std::make_unique<SpanEncoder>(*tokenizer, *template_);
   MINFER_RETURN_IF_ERROR(set_sampling(invocation));
 
   MINFER_ASSIGN_OR_RETURN(plan_, plan_session(loaded_, invocation, env, 0, 0));

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "chat/chat_template.h"
+#include "chat_prompt.h"
 #include "engine/conversation.h"
 #include "engine/session_file.h"
 #include "load.h"
@@ -46,7 +47,6 @@ class ChatSession {
 
  private:
   class Writer;
-  class Encoder;
 
   ChatSession() = default;
   Status open_conversation(const Invocation& invocation, const EnvSwitches& env);
@@ -58,7 +58,7 @@ class ChatSession {
   SessionPlan plan_;
   std::unique_ptr<chat::ChatTemplate> template_;
   std::unique_ptr<Writer> writer_;
-  std::unique_ptr<Encoder> encoder_;
+  std::unique_ptr<SpanEncoder> encoder_;
   sampling::SamplerOptions sampling_;
   SpeculationChoice speculation_;
   engine::GainOptions gain_;

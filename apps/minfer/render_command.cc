@@ -19,9 +19,14 @@ Result<JsonValue> read_json(const std::string& path) {
   return json;
 }
 
+/// A prompt, and the source of the template that wrote it.
+struct Rendered {
+  std::string source;
+  std::vector<chat::PromptSpan> spans;
+};
+
 /// --context: all variables of the template at once.
-Result<std::vector<chat::PromptSpan>> render_context(const Options& options,
-                                                     std::string_view source) {
+Result<Rendered> render_context(const Options& options, std::string source) {
   MINFER_ASSIGN_OR_RETURN(const JsonValue context, read_json(options.context));
   if (context.object() == nullptr) {
     return invalid_argument(
@@ -31,12 +36,11 @@ Result<std::vector<chat::PromptSpan>> render_context(const Options& options,
   MINFER_ASSIGN_OR_RETURN(const chat::RenderOptions render, render_options(options));
   MINFER_ASSIGN_OR_RETURN(const chat::Text text,
                           parsed.render(chat::Value::from_json(context), render));
-  return chat::to_spans(text);
+  return Rendered{std::move(source), chat::to_spans(text)};
 }
 
 /// --messages: a list of messages, or the body of a request.
-Result<std::vector<chat::PromptSpan>> render_messages(const Options& options,
-                                                      chat::TemplateSources sources) {
+Result<Rendered> render_messages(const Options& options, chat::TemplateSources sources) {
   MINFER_ASSIGN_OR_RETURN(JsonValue body, read_json(options.messages));
   auto request = chat::read_request(std::move(body));
   if (!request.ok()) return request.status().with_context(options.messages);
@@ -44,7 +48,8 @@ Result<std::vector<chat::PromptSpan>> render_messages(const Options& options,
   MINFER_ASSIGN_OR_RETURN(JsonValue arguments, template_arguments(options));
   if (!arguments.is_null()) request->conversation.arguments = std::move(arguments);
   MINFER_ASSIGN_OR_RETURN(const chat::RenderOptions render, render_options(options));
-  return chat.render(request->conversation, render);
+  MINFER_ASSIGN_OR_RETURN(auto spans, chat.render(request->conversation, render));
+  return Rendered{fmt::format("{}\n{}", chat.source(false), chat.source(true)), std::move(spans)};
 }
 
 }  // namespace
@@ -63,19 +68,20 @@ Result<int> render_command(const Invocation& invocation, const EnvSwitches&) {
   MINFER_ASSIGN_OR_RETURN(chat::TemplateSources sources,
                           template_sources(options, file ? &*file : nullptr, tokenizer.get()));
   if (sources.empty()) return no_template(options.model);
-  std::vector<chat::PromptSpan> spans;
+  Rendered rendered;
   if (!options.context.empty()) {
-    MINFER_ASSIGN_OR_RETURN(spans, render_context(options, sources.main));
+    MINFER_ASSIGN_OR_RETURN(rendered, render_context(options, std::move(sources.main)));
   } else {
-    MINFER_ASSIGN_OR_RETURN(spans, render_messages(options, std::move(sources)));
+    MINFER_ASSIGN_OR_RETURN(rendered, render_messages(options, std::move(sources)));
   }
   Output out;
   if (options.ids) {
     if (tokenizer == nullptr) return invalid_argument("--ids needs a model");
-    MINFER_ASSIGN_OR_RETURN(const auto ids, encode_spans(*tokenizer, spans));
+    MINFER_ASSIGN_OR_RETURN(const auto ids,
+                            SpanEncoder(*tokenizer, rendered.source).encode(rendered.spans, true));
     out.write(fmt::format("{}\n", fmt::join(ids, " ")));
   } else {
-    for (const chat::PromptSpan& span : spans) out.write(span.text);
+    for (const chat::PromptSpan& span : rendered.spans) out.write(span.text);
   }
   MINFER_RETURN_IF_ERROR(out.status());
   return 0;

@@ -7,15 +7,14 @@
 namespace minfer::app {
 namespace {
 
-Result<std::vector<chat::PromptSpan>> chat_spans(const Options& options,
-                                                 chat::TemplateSources sources,
-                                                 JsonValue messages) {
+Result<std::vector<engine::TokenId>> chat_ids(const Options& options, chat::TemplateSources sources,
+                                              JsonValue messages,
+                                              const text::Tokenizer& tokenizer) {
   MINFER_ASSIGN_OR_RETURN(const auto chat, chat::ChatTemplate::create(std::move(sources)));
-  chat::Conversation conversation;
-  conversation.messages = std::move(messages);
-  MINFER_ASSIGN_OR_RETURN(conversation.arguments, template_arguments(options));
+  MINFER_ASSIGN_OR_RETURN(const auto conversation, make_conversation(options, std::move(messages)));
   MINFER_ASSIGN_OR_RETURN(const auto render, render_options(options));
-  return chat.render(conversation, render);
+  MINFER_ASSIGN_OR_RETURN(const auto spans, chat.render(conversation, render));
+  return SpanEncoder(tokenizer, chat).encode(spans, /*at_start=*/true);
 }
 
 }  // namespace
@@ -45,12 +44,12 @@ Result<Prompt> make_prompt(const model::Model& model, const Options& options,
     JsonValue::Array messages;
     if (!options.system.empty()) messages.push_back(chat::make_message("system", options.system));
     messages.push_back(chat::make_message("user", text));
-    const auto spans = chat_spans(options, std::move(sources), JsonValue{std::move(messages)});
-    if (!spans.ok()) {
-      return Status(spans.status().code(),
-                    spans.status().message() + " (--raw leaves the template out)");
+    auto ids = chat_ids(options, std::move(sources), JsonValue{std::move(messages)}, *tokenizer);
+    if (!ids.ok()) {
+      return Status(ids.status().code(),
+                    ids.status().message() + " (--raw leaves the template out)");
     }
-    MINFER_ASSIGN_OR_RETURN(prompt.ids, encode_spans(*tokenizer, *spans));
+    prompt.ids = std::move(*ids);
   }
   if (prompt.ids.empty()) {
     return invalid_argument("the prompt is empty and the model has no begin-of-text token");

@@ -186,7 +186,6 @@ ChatMessage user_message(Text content) {
   message.role = "user";
   message.content = std::move(content);
   message.members.emplace_back("role", JsonValue{std::string("user")});
-  message.members.emplace_back("content", JsonValue{nullptr});
   return message;
 }
 

@@ -92,6 +92,20 @@ class Render(rig.Test):
         self.assertEqual(self.render([{"role": "user", "content": "Hi"}], real("S"), "--ids").split()[:3],
                          ["1", "9690", "198"])
 
+    def test_user_defined_tokens_of_the_template_are_its_own(self):
+        template = "{{ messages[0].content }}{% if false %}<tool_call>{% endif %}"
+        messages = [{"role": "user", "content": "a<tool_call></tool_call>"}]
+        ids = self.render(messages, real("Q"), "--chat-template", template, "--ids").split()
+        self.assertNotIn("151657", ids)
+        self.assertIn("151658", ids)
+        ids = self.render(messages, real("Q"), "--ids").split()
+        self.assertFalse({"151657", "151658"} & set(ids))
+        text = self.ok(minfer("tokenize", real("Q"), "--decode", " ".join(ids))).text
+        self.assertIn("user\na<tool_call></tool_call><", text)
+        tool = {"type": "function", "function": {"name": "f"}}
+        ids = self.render({"messages": messages, "tools": [tool]}, real("Q"), "--ids").split()
+        self.assertEqual(ids.count("151657"), 2)  # the template's own words about calls
+
     def test_body_of_a_request(self):
         body = {"model": "x", "temperature": 1, "messages": [{"role": "user", "content": "Hi"}],
                 "chat_template_kwargs": {"a": 1}}
