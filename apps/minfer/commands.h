@@ -8,6 +8,7 @@
 namespace minfer::app {
 
 Result<int> run_command(const Invocation& invocation, const EnvSwitches& env);
+Result<int> chat_command(const Invocation& invocation, const EnvSwitches& env);
 Result<int> tokenize_command(const Invocation& invocation, const EnvSwitches& env);
 Result<int> logits_command(const Invocation& invocation, const EnvSwitches& env);
 Result<int> info_command(const Invocation& invocation, const EnvSwitches& env);

@@ -77,8 +77,9 @@ EditAction LineEditor::enter() {
     buffer_.set({});
     return EditAction::kNone;
   }
-  const bool command = options_.is_command && options_.is_command(text);
-  if (command) return EditAction::kSubmit;
+  if (options_.multiline && options_.is_command && options_.is_command(text)) {
+    return EditAction::kSubmit;
+  }
   const auto more = continued_input(text, options_.multiline);
   if (!more) return EditAction::kSubmit;
   if (buffer_.cursor() == text.size()) {

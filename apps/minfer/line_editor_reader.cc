@@ -74,6 +74,24 @@ TerminalReader::Read TerminalReader::read(std::string start) {
   return std::move(*result);
 }
 
+char TerminalReader::ask(std::string_view question) {
+  set_terminal_mode(TerminalMode::kEditing);
+  write(question);
+  idle_ = false;
+  while (keys_.empty() && wait() != Event::kGone) {
+  }
+  char answer = 0;
+  if (!keys_.empty()) {
+    const KeyEvent key = std::move(keys_.front());
+    keys_.pop_front();
+    if (key.key == Key::kText) answer = key.text.front();
+    if (answer >= 'A' && answer <= 'Z') answer = static_cast<char>(answer + 0x20);
+  }
+  write("\r\n");
+  set_terminal_mode(TerminalMode::kBusy);
+  return answer;
+}
+
 TerminalReader::Event TerminalReader::wait() {
   int timeout = -1;
   if (decoder_.waiting()) {
@@ -123,8 +141,9 @@ std::optional<TerminalReader::Read> TerminalReader::use_keys() {
     const bool leave =
         action == EditAction::kEnd || (action == EditAction::kInterrupt && interrupted_);
     if (leave || action == EditAction::kSubmit) {
-      write(view_.update(editor_.view_of_all(), terminal_size().rows, terminal_size().columns) +
-            view_.leave());
+      const TerminalSize size = terminal_size();
+      write(view_.update(editor_.view_of_all(), size.rows, size.columns));
+      write(view_.leave());
       if (leave) return Read{};
       return Read{End::kText, editor_.take()};
     }

@@ -42,6 +42,9 @@ class TerminalReader {
   /// terminal is gone.
   Read read(std::string start = {});
 
+  /// Shows a question; the key that answers it, in lower case, 0 for one that is no letter.
+  char ask(std::string_view question);
+
  private:
   enum class Event : std::uint8_t { kKeys, kQuiet, kRedraw, kGone };
 

@@ -1,6 +1,8 @@
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <new>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,6 +23,8 @@ Result<int> dispatch(const Invocation& invocation, const EnvSwitches& env) {
   switch (invocation.command) {
     case kRun:
       return run_command(invocation, env);
+    case kChat:
+      return chat_command(invocation, env);
     case kTokenize:
       return tokenize_command(invocation, env);
     case kLogits:
@@ -42,9 +46,24 @@ std::string usage_of(CommandBit command) {
   return {};
 }
 
+/// Without a prompt, a terminal is for a chat: what `minfer chat` makes of the same arguments, or
+/// nothing.
+std::optional<Invocation> as_chat(std::vector<std::string> arguments,
+                                  const Result<Invocation>& run) {
+  const bool plain = !run.ok() || (run->command == kRun && !run->options.has_prompt &&
+                                   run->options.files.empty() && !run->help && !run->version &&
+                                   !run->options.model.empty());
+  if (!plain || !is_terminal(STDIN_FILENO) || !is_terminal(STDOUT_FILENO)) return {};
+  arguments.insert(arguments.begin(), "chat");
+  const Result<Invocation> chat = parse_command_line(arguments, process_surroundings());
+  const bool possible = chat.ok() && !chat->options.has_prompt && !chat->options.model.empty();
+  return possible ? std::optional<Invocation>(*chat) : std::nullopt;
+}
+
 int run_program(int argc, char** argv) {
   const std::vector<std::string> arguments(argv + 1, argv + argc);
-  const Result<Invocation> parsed = parse_command_line(arguments, process_surroundings());
+  Result<Invocation> parsed = parse_command_line(arguments, process_surroundings());
+  if (auto chat = as_chat(arguments, parsed)) parsed = std::move(*chat);
   if (!parsed.ok()) return report(parsed.status());
   Output out;
   if (parsed->help) return out.write(help_text(parsed->command)) ? 0 : report(out.status());

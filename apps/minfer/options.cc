@@ -5,57 +5,62 @@
 namespace minfer::app {
 namespace {
 
-constexpr std::uint32_t kSessionCommands = kRun | kLogits;
+constexpr std::uint32_t kTalk = kRun | kChat;
+constexpr std::uint32_t kSessionCommands = kTalk | kLogits;
 constexpr std::uint32_t kModelCommands = kSessionCommands | kBench;
-constexpr std::uint32_t kAllCommands = kRun | kTokenize | kLogits | kInfo | kBench | kRender;
 constexpr double kMaxInt = 2147483647;
 constexpr double kMaxContext = 1 << 30;  // that of a model file
 
 // clang-format off
 const OptionRow kOptions[] = {
   // name, short, commands, target, value, low, high, default, help, group
-  {"predict", 'n', kRun, &Options::predict, "N", -1, kMaxInt, "-1", "stop after N tokens; -1: when the model ends (512 for raw prompts)", "Length"},
+  {"predict", 'n', kTalk, &Options::predict, "N", -1, kMaxInt, "-1", "stop after N tokens; -1: when the model ends (512 for raw prompts)", "Length"},
   {"ctx-size", 'c', kModelCommands | kInfo, &Options::ctx_size, "N", 0, kMaxContext, "auto", "positions in the context; auto: what the model was trained for, if memory allows", "Length"},
-  {"ignore-eos", 0, kRun, &Options::ignore_eos, "", 0, 0, "off", "never draw an end-of-generation token", "Length"},
-  {"stop", 0, kRun, &Options::stops, "STR", 0, 0, "none", "end the answer before this text (repeatable)", "Length"},
+  {"ignore-eos", 0, kTalk, &Options::ignore_eos, "", 0, 0, "off", "never draw an end-of-generation token", "Length"},
+  {"stop", 0, kTalk, &Options::stops, "STR", 0, 0, "none", "end the answer before this text (repeatable)", "Length"},
 
   {"grammar", 0, kRun, &Options::grammar, "FILE", 0, 0, "none", "the answer follows this GBNF grammar (docs/grammar.md)", "Structured output"},
   {"grammar-str", 0, kRun, &Options::grammar_str, "GBNF", 0, 0, "none", "the grammar itself in place of a file", "Structured output"},
 
   {"file", 'f', kRun | kTokenize, &Options::files, "FILE", 0, 0, "none", "add a file to the prompt, - is standard input (repeatable)", "Prompt"},
   {"no-stdin", 0, kRun, &Options::no_stdin, "", 0, 0, "off", "leave a pipe on standard input unread", "Prompt"},
-  {"system", 0, kRun, &Options::system, "STR", 0, 0, "none", "system text before the prompt", "Prompt"},
+  {"system", 0, kTalk, &Options::system, "STR", 0, 0, "none", "system text before the prompt", "Prompt"},
   {"raw", 0, kRun, &Options::raw, "", 0, 0, "off", "the prompt as it is, without the model's chat template", "Prompt"},
-  {"chat-template", 0, kRun | kRender, &Options::chat_template, "TEMPLATE", 0, 0, "none", "in place of the model's own: one of its named ones, a built-in one (alpaca, chatml, command-r, deepseek, gemma, glm4, granite, llama2, llama3, llama4, mistral, mistral-v7, openchat, phi3, phi4, vicuna, zephyr), a file, or text with {% or {{", "Prompt"},
-  {"chat-template-kwargs", 0, kRun | kRender, &Options::chat_template_kwargs, "JSON", 0, 0, "none", "further variables for the template", "Prompt"},
+  {"chat-template", 0, kTalk | kRender, &Options::chat_template, "TEMPLATE", 0, 0, "none", "in place of the model's own: one of its named ones, a built-in one (alpaca, chatml, command-r, deepseek, gemma, glm4, granite, llama2, llama3, llama4, mistral, mistral-v7, openchat, phi3, phi4, vicuna, zephyr), a file, or text with {% or {{", "Prompt"},
+  {"chat-template-kwargs", 0, kTalk | kRender, &Options::chat_template_kwargs, "JSON", 0, 0, "none", "further variables for the template", "Prompt"},
+  {"single-turn", 0, kChat, &Options::single_turn, "", 0, 0, "off", "answer one message and leave", "Chat"},
+  {"multiline-input", 0, kChat, &Options::multiline_input, "", 0, 0, "off", "a message goes on until an empty line", "Chat"},
+  {"no-history", 0, kChat, &Options::no_history, "", 0, 0, "off", "neither read nor write the file of what was typed", "Chat"},
+  {"no-typeahead", 0, kChat, &Options::no_typeahead, "", 0, 0, "off", "do not prefill a message while it is typed", "Chat"},
   {"messages", 0, kRender, &Options::messages, "F.json", 0, 0, "none", "the messages as API clients send them, or the whole body of a request (messages, tools, chat_template_kwargs)", "Render"},
   {"context", 0, kRender, &Options::context, "F.json", 0, 0, "none", "all variables of the template, in place of messages", "Render"},
   {"now", 0, kRender, &Options::now, "TIME", 0, 0, "none", "the time of strftime_now in place of the clock, as in \"2026-03-14 15:09:26\"", "Render"},
 
-  {"temp", 0, kRun, &Options::temp, "T", 0, 100, "0.8", "temperature; 0 takes the likeliest token", "Sampling"},
-  {"top-k", 0, kRun, &Options::top_k, "K", 0, 1e9, "40", "keep the K likeliest tokens; 0 is off", "Sampling"},
-  {"top-p", 0, kRun, &Options::top_p, "P", 0, 1, "0.95", "keep the likeliest tokens that make up P; 1 is off", "Sampling"},
-  {"min-p", 0, kRun, &Options::min_p, "P", 0, 1, "0", "keep tokens at least P times as likely as the likeliest", "Sampling"},
-  {"repeat-penalty", 0, kRun, &Options::repeat_penalty, "X", 0.01, 100, "1", "divide the logits of recent tokens by X; 1 is off", "Sampling"},
-  {"repeat-last-n", 0, kRun, &Options::repeat_last_n, "N", 0, 1 << 20, "64", "how many tokens count as recent", "Sampling"},
-  {"frequency-penalty", 0, kRun, &Options::frequency_penalty, "X", -100, 100, "0", "lower a recent token's logit by X for each time it came", "Sampling"},
-  {"presence-penalty", 0, kRun, &Options::presence_penalty, "X", -100, 100, "0", "lower a recent token's logit by X", "Sampling"},
-  {"logit-bias", 0, kRun, &Options::logit_bias, "ID:B", 0, 0, "none", "add B to the logit of token ID (repeatable)", "Sampling"},
-  {"greedy", 0, kRun, &Options::greedy, "", 0, 0, "off", "temperature 0, all penalties off", "Sampling"},
-  {"seed", 's', kRun, &Options::seed, "N", -1, 9007199254740992.0, "42", "seed of the draws; -1 takes a random one", "Sampling"},
-  {"sampling", 0, kRun, &Options::sampling, "file|builtin", 0, 0, "file", "defaults from the model file's general.sampling keys, or the built-in ones", "Sampling"},
+  {"temp", 0, kTalk, &Options::temp, "T", 0, 100, "0.8", "temperature; 0 takes the likeliest token", "Sampling"},
+  {"top-k", 0, kTalk, &Options::top_k, "K", 0, 1e9, "40", "keep the K likeliest tokens; 0 is off", "Sampling"},
+  {"top-p", 0, kTalk, &Options::top_p, "P", 0, 1, "0.95", "keep the likeliest tokens that make up P; 1 is off", "Sampling"},
+  {"min-p", 0, kTalk, &Options::min_p, "P", 0, 1, "0", "keep tokens at least P times as likely as the likeliest", "Sampling"},
+  {"repeat-penalty", 0, kTalk, &Options::repeat_penalty, "X", 0.01, 100, "1", "divide the logits of recent tokens by X; 1 is off", "Sampling"},
+  {"repeat-last-n", 0, kTalk, &Options::repeat_last_n, "N", 0, 1 << 20, "64", "how many tokens count as recent", "Sampling"},
+  {"frequency-penalty", 0, kTalk, &Options::frequency_penalty, "X", -100, 100, "0", "lower a recent token's logit by X for each time it came", "Sampling"},
+  {"presence-penalty", 0, kTalk, &Options::presence_penalty, "X", -100, 100, "0", "lower a recent token's logit by X", "Sampling"},
+  {"logit-bias", 0, kTalk, &Options::logit_bias, "ID:B", 0, 0, "none", "add B to the logit of token ID (repeatable)", "Sampling"},
+  {"greedy", 0, kTalk, &Options::greedy, "", 0, 0, "off", "temperature 0, all penalties off", "Sampling"},
+  {"seed", 's', kTalk, &Options::seed, "N", -1, 9007199254740992.0, "42", "seed of the draws; -1 takes a random one", "Sampling"},
+  {"sampling", 0, kTalk, &Options::sampling, "file|builtin", 0, 0, "file", "defaults from the model file's general.sampling keys, or the built-in ones", "Sampling"},
 
   {"threads", 't', kSessionCommands, &Options::threads, "N", 0, 1024, "auto", "threads; auto: affinity, cgroup quota and physical cores, the least", "Engine"},
   {"batch-size", 0, kModelCommands, &Options::batch_size, "N", 1, 4096, "512", "tokens run at once in prefill; changes no bit of the result", "Engine"},
   {"kv-type", 0, kSessionCommands | kInfo, &Options::kv_type, "f32|f16|q8_0", 0, 0, "f16", "element type of the KV cache", "Engine"},
   {"no-repack", 0, kModelCommands, &Options::no_repack, "", 0, 0, "off", "keep the weights in the order of the file: less memory, slower, the same result", "Engine"},
-  {"spec", 0, kRun, &Options::spec, "MODE", 0, 0, "auto", "guess tokens ahead and check them in one forward; never changes the text. lookup: from what the text repeats; auto: lookup while it saves time; off; or the file of a draft model", "Engine"},
-  {"spec-n", 0, kRun, &Options::spec_n, "N", 1, 31, "31", "guess at most N tokens ahead", "Engine"},
+  {"spec", 0, kTalk, &Options::spec, "MODE", 0, 0, "auto", "guess tokens ahead and check them in one forward; never changes the text. lookup: from what the text repeats; auto: lookup while it saves time; off; or the file of a draft model", "Engine"},
+  {"spec-n", 0, kTalk, &Options::spec_n, "N", 1, 31, "31", "guess at most N tokens ahead", "Engine"},
   {"gpu-layers", 0, kModelCommands, &Options::gpu_layers, "LAYERS", 0, 0, "auto", "layers that a GPU holds: a number, auto or all; a note where the build has no GPU backend", "Engine"},
   {"backend", 0, kModelCommands, &Options::backend, "LIST", 0, 0, "auto", "backends to use, the first that can run an operation runs it", "Engine"},
   {"check-tensors", 0, kModelCommands | kInfo, &Options::check_tensors, "", 0, 0, "off", "read every weight once and refuse one that is not finite", "Engine"},
 
   {"quiet", 'q', kModelCommands, &Options::quiet, "", 0, 0, "off", "no header, progress or summary; errors stay", "Output"},
+  {"color", 0, kTalk, &Options::color, "auto|on|off", 0, 0, "auto", "colours; auto: on a terminal, unless NO_COLOR is set", "Output"},
   {"json", 0, kRun | kTokenize | kInfo, &Options::json, "", 0, 0, "off", "one JSON object on stdout", "Output"},
   {"dump-graph", 0, kRun, &Options::dump_graph, "F.dot", 0, 0, "none", "write the graph that would run, for Graphviz, and exit", "Output"},
   {"dump-graph-json", 0, kRun, &Options::dump_graph_json, "F.json", 0, 0, "none", "the same as JSON", "Output"},
@@ -86,6 +91,8 @@ constexpr Alias kAliases[] = {
     {"-sys", "--system"},
     {"-ctk", "--kv-type"},
     {"-np", "--parallel"},
+    {"-st", "--single-turn"},
+    {"-mli", "--multiline-input"},
     {"-ngl", "--gpu-layers"},
     {"--n-gpu-layers", "--gpu-layers"},
     {"--n-ctx", "--ctx-size"},
@@ -100,16 +107,18 @@ constexpr std::string_view kNoCommand =
 
 constexpr Answer kAnswers[] = {
     {"-hf", kNoDownloads},       {"--hf-repo", kNoDownloads}, {"-hff", kNoDownloads},
-    {"--hf-file", kNoDownloads}, {"chat", kNoCommand},        {"serve", kNoCommand},
-    {"batch", kNoCommand},       {"prime", kNoCommand},       {"list", kNoCommand},
-    {"pull", kNoCommand},        {"rm", kNoCommand},          {"quantize", kNoCommand},
-    {"imatrix", kNoCommand},     {"convert", kNoCommand},     {"split", kNoCommand},
-    {"merge", kNoCommand},       {"perplexity", kNoCommand},  {"embed", kNoCommand},
-    {"verify", kNoCommand},      {"view", kNoCommand},        {"completion", kNoCommand},
+    {"--hf-file", kNoDownloads}, {"serve", kNoCommand},       {"batch", kNoCommand},
+    {"prime", kNoCommand},       {"list", kNoCommand},        {"pull", kNoCommand},
+    {"rm", kNoCommand},          {"quantize", kNoCommand},    {"imatrix", kNoCommand},
+    {"convert", kNoCommand},     {"split", kNoCommand},       {"merge", kNoCommand},
+    {"perplexity", kNoCommand},  {"embed", kNoCommand},       {"verify", kNoCommand},
+    {"view", kNoCommand},        {"completion", kNoCommand},
 };
 
 constexpr CommandRow kCommands[] = {
     {"", kRun, "minfer MODEL [PROMPT] [options]", "answer one prompt", "model prompt"},
+    {"chat", kChat, "minfer chat MODEL [PROMPT] [options]",
+     "a conversation; also without PROMPT on a terminal", "model prompt"},
     {"tokenize", kTokenize, "minfer tokenize MODEL [TEXT] [options]", "text to token ids and back",
      "model prompt"},
     {"logits", kLogits, "minfer logits MODEL --tokens 1,2,3 [options]", "the model's raw outputs",

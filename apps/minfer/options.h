@@ -22,6 +22,7 @@ enum CommandBit : std::uint32_t {
   kInfo = 8,
   kBench = 16,
   kRender = 32,
+  kChat = 64,
 };
 
 /// Values separated by commas on the command line.
@@ -83,7 +84,14 @@ struct Options {
   std::string context;
   std::string now;
 
+  // chat
+  bool single_turn = false;
+  bool multiline_input = false;
+  bool no_history = false;
+  bool no_typeahead = false;
+
   // output
+  std::string color = "auto";
   bool quiet = false;
   bool json = false;
   std::string dump_graph;

@@ -12,6 +12,8 @@
 #include <fstream>
 #include <optional>
 
+#include "base/printable.h"
+
 namespace minfer::app {
 namespace {
 
@@ -136,6 +138,9 @@ Status set_option(const OptionRow& row, std::string_view source, std::string_vie
   }
   if (const auto* at = std::get_if<std::string Options::*>(&row.target)) {
     MINFER_RETURN_IF_ERROR(check_choice(row, source, text));
+    if (text.empty() && row.default_text != "none") {
+      return bad_value(source, text, fmt::format("the default is {}", row.default_text));
+    }
     options.*(*at) = text;
     return ok_status();
   }
@@ -181,6 +186,24 @@ std::vector<std::string> replace_aliases(std::span<const std::string> arguments,
                      (equals == std::string::npos ? "" : argument.substr(equals)));
   }
   return result;
+}
+
+/// Peers' word for the chat is an option: `arguments` without it, `command` changed by it.
+std::vector<std::string> take_chat_word(std::span<const std::string> arguments,
+                                        CommandBit& command) {
+  std::vector<std::string> others;
+  bool literal = false;
+  for (const std::string& argument : arguments) {
+    literal = literal || argument == "--";
+    const bool chat =
+        !literal && (argument == "-cnv" || argument == "--cnv" || argument == "--conversation");
+    if (chat && (command & (kRun | kChat)) != 0) {
+      command = kChat;
+    } else {
+      others.push_back(argument);
+    }
+  }
+  return others;
 }
 
 /// A section is a command, "run", or "model" and a name.
@@ -242,6 +265,10 @@ Status read_config(const std::string& path, Invocation& invocation,
     for (const CLI::ConfigItem& item : items) {
       // The reader marks where a section opens and closes by items of these names.
       if (item.name == "++" || item.name == "--") continue;
+      if (item.name.starts_with('[')) {
+        return invalid_argument(
+            fmt::format("{}: the section \"{}\" is not closed by a ]", path, printable(item.name)));
+      }
       if (find_option(item.name, ~0U) == nullptr) {
         return invalid_argument(fmt::format("{}: unknown option \"{}\"{}", path, item.name,
                                             nearest_option("--" + item.name, invocation.command)));
@@ -354,6 +381,14 @@ std::string nearest_command(std::string_view word) {
   return {};
 }
 
+Status set_option_by_name(std::string_view name, std::string_view text, Invocation& invocation) {
+  const OptionRow* row = find_option(name, invocation.command);
+  if (row == nullptr) return invalid_argument(fmt::format("there is no option {}", name));
+  MINFER_RETURN_IF_ERROR(set_option(*row, name, text, invocation.options));
+  invocation.given.insert(std::string(name));
+  return ok_status();
+}
+
 Surroundings process_surroundings() {
   Surroundings surroundings;
   for (char** variable = environ; *variable != nullptr; ++variable) {
@@ -380,6 +415,8 @@ Result<Invocation> parse_command_line(std::span<const std::string> arguments,
       break;
     }
   }
+  const std::vector<std::string> others = take_chat_word(arguments, invocation.command);
+  arguments = others;
   if (!arguments.empty() && !arguments[0].starts_with("-")) {
     const std::string_view answer = answer_to(arguments[0]);
     std::error_code error;
@@ -416,7 +453,7 @@ Result<Invocation> parse_command_line(std::span<const std::string> arguments,
   }
   if (invocation.help || invocation.version) return invocation;
 
-  const bool takes_prompt = (invocation.command & (kRun | kTokenize)) != 0;
+  const bool takes_prompt = (invocation.command & (kRun | kChat | kTokenize)) != 0;
   std::size_t next = 0;
   if (model_option->count() > 0) {
     invocation.options.model = model;

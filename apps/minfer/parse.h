@@ -41,6 +41,10 @@ Surroundings process_surroundings();
 /// ". Did you mean "minfer bench"?" where `word` nearly is a command, else nothing.
 std::string nearest_command(std::string_view word);
 
+/// Gives an option of the invocation's command another value, as if it stood on the command line.
+/// kInvalidArgument: no such option, or a value that it does not take.
+Status set_option_by_name(std::string_view name, std::string_view text, Invocation& invocation);
+
 /// `arguments`: argv without the program's name. Errors (kInvalidArgument) are one line: what is
 /// wrong, the allowed range, the nearest valid name.
 Result<Invocation> parse_command_line(std::span<const std::string> arguments,

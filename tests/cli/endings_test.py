@@ -361,8 +361,8 @@ class Terminal(rig.Test):
         self.assertIn("\nTotal: ", shown)
 
     def test_nobody_types_a_prompt(self):
-        # The chat comes later; until then a terminal without a prompt is no prompt.
-        shown, done = rig.on_terminal(tiny())
+        # A terminal without a prompt is a chat; --raw has none.
+        shown, done = rig.on_terminal(tiny(), "--raw")
         self.assertEqual(done.code, 2)
         self.assertIn("no prompt given", shown)
 

@@ -186,6 +186,12 @@ TEST(Parse, configuration_errors_name_file_and_option) {
 }
 
 TEST(Parse, a_configuration_is_a_file_of_known_sections) {
+  EXPECT_NE(error_of({"m.gguf"}, ConfigFile("[unclosed\n").surroundings())
+                .find("the section \"[unclosed\" is not closed"),
+            std::string::npos);
+  EXPECT_NE(error_of({"m.gguf"}, ConfigFile("spec=\n").surroundings())
+                .find("spec does not take \"\": the default is auto"),
+            std::string::npos);
   const ConfigFile config("[rnu]\ntemp = 0.5\n");
   EXPECT_NE(
       error_of({"m", "x"}, config.surroundings()).find("unknown section [rnu]; there are run"),

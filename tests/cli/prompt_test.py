@@ -194,7 +194,7 @@ class Usage(rig.Test):
         self.refused(minfer("info", "no-such-model.gguf", "--temp", "1"), 2, "--temp")
 
     def test_later_options_are_absent(self):
-        for option in ("--grammar", "--mirostat", "--session", "--no-mmap", "--color"):
+        for option in ("--grammar", "--mirostat", "--session", "--no-mmap"):
             self.usage(option, "x", words=(option,))
 
     def test_values(self):
@@ -248,7 +248,7 @@ class Usage(rig.Test):
         self.refused(minfer("bnech", "m.gguf"), 1, 'Did you mean "minfer bench"?')
 
     def test_commands_of_later_versions_are_no_models(self):
-        self.refused(minfer("chat", "Hello"), 2, "chat", "not a command of this version")
+        self.refused(minfer("serve", "Hello"), 2, "serve", "not a command of this version")
 
 
 class Configuration(rig.Test):

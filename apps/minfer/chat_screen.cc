@@ -1,0 +1,89 @@
+#include "chat_screen.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdlib>
+
+#include "base/write_file.h"
+
+namespace minfer::app {
+namespace {
+
+constexpr std::string_view kDim = "\x1b[2m";
+constexpr std::string_view kPlain = "\x1b[0m";
+
+}  // namespace
+
+bool use_color(const Options& options) {
+  if (options.color != "auto") return options.color == "on";
+  const char* no_color = std::getenv("NO_COLOR");
+  const char* term = std::getenv("TERM");
+  const bool unwanted = no_color != nullptr && *no_color != '\0';
+  const bool dumb = term == nullptr || *term == '\0' || std::string_view(term) == "dumb";
+  return is_terminal(STDOUT_FILENO) && !unwanted && !dumb;
+}
+
+void ChatScreen::progress(double share) {
+  if (!bar_) bar_.emplace("prefill", !quiet_);
+  bar_->update(share);
+}
+
+/// Escape sequences of our own go past Output, which would make symbols of them.
+void ChatScreen::set_dim(bool dim) {
+  if (dim == dim_) return;
+  dim_ = dim;
+  if (color_ && status().ok()) {
+    static_cast<void>(write_all(STDOUT_FILENO, dim ? kDim : kPlain));
+  }
+}
+
+bool ChatScreen::thought(std::string_view piece) {
+  if (piece.empty()) return status().ok();
+  bar_.reset();
+  begun_ = true;
+  if (!out_.terminal()) {
+    print_note(piece);
+    thought_open_ = !piece.ends_with('\n');
+    return status().ok();
+  }
+  set_dim(true);
+  line_open_ = !piece.ends_with('\n');
+  return out_.write(piece);
+}
+
+bool ChatScreen::answer(std::string_view piece) {
+  if (piece.empty()) return status().ok();
+  bar_.reset();
+  if (dim_ && line_open_) out_.write("\n");
+  set_dim(false);
+  if (thought_open_) print_note("\n");
+  thought_open_ = false;
+  begun_ = true;
+  line_open_ = !piece.ends_with('\n');
+  return out_.write(piece);
+}
+
+void ChatScreen::end_reply() {
+  bar_.reset();
+  set_dim(false);
+  if (thought_open_) print_note("\n");
+  if (line_open_ || (begun_ && !out_.terminal())) out_.write("\n");
+  begun_ = line_open_ = thought_open_ = false;
+}
+
+void ChatScreen::note(std::string_view text) {
+  if (!color_ || !is_terminal(STDERR_FILENO)) return print_note(fmt::format("{}\n", text));
+  static_cast<void>(write_all(STDERR_FILENO, kDim));
+  print_note(text);
+  static_cast<void>(write_all(STDERR_FILENO, fmt::format("{}\n", kPlain)));
+}
+
+void ChatScreen::remark(std::string_view text) {
+  if (!quiet_) note(text);
+}
+
+void ChatScreen::list(std::string_view text) { print_note(text); }
+void ChatScreen::error(std::string_view text) { print_error(text); }
+
+}  // namespace minfer::app
