@@ -71,6 +71,9 @@ struct Options {
   std::vector<std::string> stops;
   std::string grammar;
   std::string grammar_str;
+  std::string json_schema;
+  std::string json_schema_str;
+  bool json_object = false;
 
   // prompt
   std::string system;

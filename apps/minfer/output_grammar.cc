@@ -4,14 +4,17 @@
 
 #include <string_view>
 
+#include "base/json_reader.h"
 #include "engine/grammar_vocab.h"
 #include "prompt_input.h"
 #include "sampling/grammar/grammar_constraint.h"
+#include "sampling/json_schema/json_schema.h"
 
 namespace minfer::app {
 namespace {
 
-constexpr std::string_view kSources[] = {"grammar", "grammar-str"};
+constexpr std::string_view kSources[] = {"grammar", "grammar-str", "json-schema", "json-schema-str",
+                                         "json-object"};
 
 /// The one option of kSources that was given; empty: none.
 Result<std::string_view> given_source(const Invocation& invocation) {
@@ -32,6 +35,25 @@ Result<std::string_view> given_source(const Invocation& invocation) {
   return given;
 }
 
+/// The grammar that `source` asks for, as GBNF.
+Result<std::string> grammar_text(const Options& options, std::string_view source) {
+  if (source == "json-object") return sampling::json_object_gbnf();
+  std::string text = options.grammar_str;
+  if (source == "json-schema-str") text = options.json_schema_str;
+  if (source == "grammar") {
+    MINFER_ASSIGN_OR_RETURN(text, read_file(options.grammar));
+  } else if (source == "json-schema") {
+    MINFER_ASSIGN_OR_RETURN(text, read_file(options.json_schema));
+  }
+  if (source.starts_with("grammar")) return text;
+  Result<JsonValue> schema = parse_json(text);
+  if (!schema.ok()) return schema.status().with_context(fmt::format("--{}", source));
+  Result<std::string> gbnf = sampling::json_schema_to_gbnf(*schema);
+  // What is not supported is as much a mistake on the command line as what is no schema.
+  if (!gbnf.ok()) return invalid_argument(fmt::format("--{}: {}", source, gbnf.status().message()));
+  return gbnf;
+}
+
 }  // namespace
 
 Result<OutputGrammar> output_grammar(const Invocation& invocation) {
@@ -39,10 +61,8 @@ Result<OutputGrammar> output_grammar(const Invocation& invocation) {
   OutputGrammar output;
   MINFER_ASSIGN_OR_RETURN(const std::string_view source, given_source(invocation));
   if (source.empty()) return output;
-  std::string text = options.grammar_str;
-  if (source == "grammar") {
-    MINFER_ASSIGN_OR_RETURN(text, read_file(options.grammar));
-  }
+  MINFER_ASSIGN_OR_RETURN(const std::string text, grammar_text(options, source));
+  if (source.starts_with("json")) output.noun = "JSON";
   auto compiled = sampling::Grammar::compile(text);
   if (!compiled.ok()) return compiled.status().with_context(fmt::format("--{}", source));
   output.grammar = std::move(*compiled);

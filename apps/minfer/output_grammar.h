@@ -22,8 +22,9 @@ struct OutputGrammar {
   explicit operator bool() const { return grammar != nullptr; }
 };
 
-/// What --grammar or --grammar-str ask for, compiled. Needs no model. kInvalidArgument: two options
-/// that exclude each other, or a grammar that is none, with line, column and rule.
+/// What --grammar, --json-schema and their kin ask for, compiled. Needs no model. kInvalidArgument:
+/// two options that exclude each other, a grammar that is none, with line, column and rule, or a
+/// schema that is none or not supported, with keyword and JSON pointer.
 Result<OutputGrammar> output_grammar(const Invocation& invocation);
 
 /// A constraint for one answer; null where the answer is free. kInvalidArgument: the grammar names

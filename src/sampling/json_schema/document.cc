@@ -359,9 +359,9 @@ Status Document::resolve(const Place& place, const std::string& reference) {
 }
 
 Result<const JsonValue*> Document::find(const Place& place, std::string_view fragment) {
-  const auto missing = [&] {
+  const auto missing = [&, whole = fragment] {
     return invalid_argument(
-        at(*place.schema, "$ref", fmt::format("\"#{}\" is not there", printable(fragment))));
+        at(*place.schema, "$ref", fmt::format("\"#{}\" is not there", printable(whole))));
   };
   if (fragment.empty()) return root_;
   if (fragment[0] != '/') {
@@ -369,15 +369,15 @@ Result<const JsonValue*> Document::find(const Place& place, std::string_view fra
     if (anchor == anchors_.end()) return missing();
     return anchor->second;
   }
-  const JsonValue* at = root_;
+  const JsonValue* value = root_;
   while (!fragment.empty()) {
     fragment.remove_prefix(1);
     const std::size_t end = std::min(fragment.find('/'), fragment.size());
-    at = step_into(*at, unescaped(fragment.substr(0, end)));
-    if (at == nullptr) return missing();
+    value = step_into(*value, unescaped(fragment.substr(0, end)));
+    if (value == nullptr) return missing();
     fragment.remove_prefix(end);
   }
-  return at;
+  return value;
 }
 
 Status Document::check_loops() {
