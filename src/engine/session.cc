@@ -88,6 +88,17 @@ Status Session::advance_all(
   return ok_status();
 }
 
+Result<plan::LogitsView> advance_together(std::span<Session* const> sessions,
+                                          std::span<const TokenId> tokens) {
+  std::vector<plan::Row>& rows = sessions.front()->rows_;
+  rows.clear();
+  for (std::size_t i = 0; i < sessions.size(); ++i) {
+    MINFER_CHECK(sessions[i]->forward_ == sessions.front()->forward_);
+    rows.push_back({tokens[i], sessions[i]->cursor(), sessions[i]->sequence_, true});
+  }
+  return sessions.front()->forward_->run(rows);
+}
+
 Status Session::truncate(std::int32_t n) { return forward_->kv().truncate(sequence_, n); }
 
 }  // namespace minfer::engine

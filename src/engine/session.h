@@ -56,6 +56,14 @@ class Session final : public BranchingSource {
   std::int32_t n_ctx_ = 0;
   std::int32_t batch_size_ = 0;
   std::vector<plan::Row> rows_;
+
+  friend Result<plan::LogitsView> advance_together(std::span<Session* const> sessions,
+                                                   std::span<const TokenId> tokens);
 };
+
+/// Runs tokens[i] at the cursor of sessions[i], all in one forward, which the sessions must share;
+/// row i of the result is the logits after it. At least one, at most their batch size.
+Result<plan::LogitsView> advance_together(std::span<Session* const> sessions,
+                                          std::span<const TokenId> tokens);
 
 }  // namespace minfer::engine
