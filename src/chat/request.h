@@ -3,23 +3,18 @@
 // Thread-safety: pure functions, values.
 #pragma once
 
-#include <cstdint>
-#include <string>
-
 #include "base/json_reader.h"
 #include "base/status.h"
 #include "chat/conversation.h"
+#include "chat/tool_schema.h"
 
 namespace minfer::chat {
 
-/// Whether the model may or must call a tool.
-enum class ToolChoice : std::uint8_t { kAuto, kNone, kRequired, kNamed };
-
 struct ChatRequest {
-  /// With tool_choice none, the tools are left out.
+  /// With tool_choice none, the tools are left out of it.
   Conversation conversation;
-  ToolChoice tool_choice = ToolChoice::kAuto;
-  std::string tool_name;  // with kNamed
+  ToolChoice tool_choice;
+  ToolSet tools;
 };
 
 /// `body`: a list of messages, or an object with `messages` and, where they are wanted, `tools`,

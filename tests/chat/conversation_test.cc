@@ -148,24 +148,25 @@ TEST(ChatRequest, ListOfMessagesOrBody) {
   ASSERT_TRUE(whole.ok());
   EXPECT_EQ(whole->conversation.tools.array()->size(), 1U);
   EXPECT_EQ(whole->conversation.arguments.object()->size(), 1U);
-  EXPECT_EQ(whole->tool_choice, ToolChoice::kAuto);
+  EXPECT_EQ(whole->tool_choice.kind, ToolChoice::Kind::kAuto);
   const auto none = read_request(*parse_json(body + R"(, "tool_choice": "none"})"));
   ASSERT_TRUE(none.ok());
   EXPECT_TRUE(none->conversation.tools.is_null());
   const auto named = read_request(
       *parse_json(body + R"(, "tool_choice": {"type": "function", "function": {"name": "f"}}})"));
   ASSERT_TRUE(named.ok());
-  EXPECT_EQ(named->tool_name, "f");
+  EXPECT_EQ(named->tool_choice.name, "f");
   const auto error = [&](const std::string& json) {
     const auto request = read_request(*parse_json(json));
     return request.ok() ? "" : request.status().message();
   };
-  EXPECT_EQ(error(R"({"tool_choice": "required"})"), "tool_choice: there are no tools to call");
+  EXPECT_EQ(error(R"({"tool_choice": "required"})"), "tool_choice: \"required\" needs tools");
   EXPECT_EQ(error(R"({"tool_choice": "maybe"})"),
-            "tool_choice: auto, none, required or a function is needed");
+            "tool_choice: \"auto\", \"none\", \"required\" or an object that names a function is "
+            "needed");
   EXPECT_EQ(error(body + R"(, "tool_choice": {"function": {"name": "g"}}})"),
-            "tool_choice.function.name: no tool has this name");
-  EXPECT_EQ(error(R"({"tools": [3]})"), "tools[0].function.name: the name of a function is needed");
+            "tool_choice: no tool is named \"g\"");
+  EXPECT_EQ(error(R"({"tools": [3]})"), "tools[0]: an object is needed");
   EXPECT_EQ(error(R"({"chat_template_kwargs": 3})"), "chat_template_kwargs: an object is needed");
 }
 
