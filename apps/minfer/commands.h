@@ -13,6 +13,7 @@ Result<int> tokenize_command(const Invocation& invocation, const EnvSwitches& en
 Result<int> logits_command(const Invocation& invocation, const EnvSwitches& env);
 Result<int> info_command(const Invocation& invocation, const EnvSwitches& env);
 Result<int> render_command(const Invocation& invocation, const EnvSwitches& env);
+Result<int> prime_command(const Invocation& invocation, const EnvSwitches& env);
 Result<int> bench_command(const Invocation& invocation, const EnvSwitches& env);
 
 /// The whole program behind main().

@@ -33,6 +33,8 @@ Result<int> dispatch(const Invocation& invocation, const EnvSwitches& env) {
       return info_command(invocation, env);
     case kRender:
       return render_command(invocation, env);
+    case kPrime:
+      return prime_command(invocation, env);
     case kBench:
       return bench_command(invocation, env);
   }

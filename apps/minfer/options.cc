@@ -6,7 +6,7 @@ namespace minfer::app {
 namespace {
 
 constexpr std::uint32_t kTalk = kRun | kChat;
-constexpr std::uint32_t kSessionCommands = kTalk | kLogits;
+constexpr std::uint32_t kSessionCommands = kTalk | kLogits | kPrime;
 constexpr std::uint32_t kModelCommands = kSessionCommands | kBench;
 constexpr double kMaxInt = 2147483647;
 constexpr double kMaxContext = 1 << 30;  // that of a model file
@@ -25,12 +25,12 @@ const OptionRow kOptions[] = {
   {"json-schema-str", 0, kRun, &Options::json_schema_str, "SCHEMA", 0, 0, "none", "the schema itself in place of a file", "Structured output"},
   {"json-object", 0, kRun, &Options::json_object, "", 0, 0, "off", "the answer is one JSON object", "Structured output"},
 
-  {"file", 'f', kRun | kTokenize, &Options::files, "FILE", 0, 0, "none", "add a file to the prompt, - is standard input (repeatable)", "Prompt"},
-  {"no-stdin", 0, kRun, &Options::no_stdin, "", 0, 0, "off", "leave a pipe on standard input unread", "Prompt"},
-  {"system", 0, kTalk, &Options::system, "STR", 0, 0, "none", "system text before the prompt", "Prompt"},
-  {"raw", 0, kRun, &Options::raw, "", 0, 0, "off", "the prompt as it is, without the model's chat template", "Prompt"},
-  {"chat-template", 0, kTalk | kRender, &Options::chat_template, "TEMPLATE", 0, 0, "none", "in place of the model's own: one of its named ones, a built-in one (alpaca, chatml, command-r, deepseek, gemma, glm4, granite, llama2, llama3, llama4, mistral, mistral-v7, openchat, phi3, phi4, vicuna, zephyr), a file, or text with {% or {{", "Prompt"},
-  {"chat-template-kwargs", 0, kTalk | kRender, &Options::chat_template_kwargs, "JSON", 0, 0, "none", "further variables for the template", "Prompt"},
+  {"file", 'f', kRun | kTokenize | kPrime, &Options::files, "FILE", 0, 0, "none", "add a file to the prompt, - is standard input (repeatable)", "Prompt"},
+  {"no-stdin", 0, kRun | kPrime, &Options::no_stdin, "", 0, 0, "off", "leave a pipe on standard input unread", "Prompt"},
+  {"system", 0, kTalk | kPrime, &Options::system, "STR", 0, 0, "none", "system text before the prompt", "Prompt"},
+  {"raw", 0, kRun | kPrime, &Options::raw, "", 0, 0, "off", "the prompt as it is, without the model's chat template", "Prompt"},
+  {"chat-template", 0, kTalk | kRender | kPrime, &Options::chat_template, "TEMPLATE", 0, 0, "none", "in place of the model's own: one of its named ones, a built-in one (alpaca, chatml, command-r, deepseek, gemma, glm4, granite, llama2, llama3, llama4, mistral, mistral-v7, openchat, phi3, phi4, vicuna, zephyr), a file, or text with {% or {{", "Prompt"},
+  {"chat-template-kwargs", 0, kTalk | kRender | kPrime, &Options::chat_template_kwargs, "JSON", 0, 0, "none", "further variables for the template", "Prompt"},
   {"single-turn", 0, kChat, &Options::single_turn, "", 0, 0, "off", "answer one message and leave", "Chat"},
   {"multiline-input", 0, kChat, &Options::multiline_input, "", 0, 0, "off", "a message goes on until an empty line", "Chat"},
   {"no-history", 0, kChat, &Options::no_history, "", 0, 0, "off", "neither read nor write the file of what was typed", "Chat"},
@@ -58,6 +58,7 @@ const OptionRow kOptions[] = {
   {"no-repack", 0, kModelCommands, &Options::no_repack, "", 0, 0, "off", "keep the weights in the order of the file: less memory, slower, the same result", "Engine"},
   {"spec", 0, kTalk, &Options::spec, "MODE", 0, 0, "auto", "guess tokens ahead and check them in one forward; never changes the text. lookup: from what the text repeats; auto: lookup while it saves time; off; or the file of a draft model", "Engine"},
   {"spec-n", 0, kTalk, &Options::spec_n, "N", 1, 31, "31", "guess at most N tokens ahead", "Engine"},
+  {"prefix", 0, kRun, &Options::prefix, "P.kv", 0, 0, "none", "start from what `minfer prime` (or a session) computed, as far as the prompt begins like it; never changes the text", "Engine"},
   {"gpu-layers", 0, kModelCommands, &Options::gpu_layers, "LAYERS", 0, 0, "auto", "layers that a GPU holds: a number, auto or all; a note where the build has no GPU backend", "Engine"},
   {"backend", 0, kModelCommands, &Options::backend, "LIST", 0, 0, "auto", "backends to use, the first that can run an operation runs it", "Engine"},
   {"check-tensors", 0, kModelCommands | kInfo, &Options::check_tensors, "", 0, 0, "off", "read every weight once and refuse one that is not finite", "Engine"},
@@ -75,6 +76,7 @@ const OptionRow kOptions[] = {
   {"tokens", 0, kLogits, &Options::tokens, "IDS", 0, 0, "none", "ids to run, separated by commas", "Logits"},
   {"all", 0, kLogits | kInfo, &Options::all, "", 0, 0, "off", "logits: every position; info: every key", "Output"},
   {"out", 0, kLogits, &Options::out, "FILE", 0, 0, "none", "write raw little-endian f32 [n][n_vocab]; - is stdout", "Logits"},
+  {"output", 'o', kPrime, &Options::out, "P.kv", 0, 0, "none", "the file to write, for --prefix", "Prime"},
   {"top", 0, kLogits, &Options::top, "N", 1, 1000, "10", "how many of the largest to list", "Logits"},
 
   {"n-prompt", 'p', kBench, &Options::bench_prompt, "N,...", 0, 1 << 20, "512", "tokens of the prefill test; 0 leaves it out", "Bench"},
@@ -111,11 +113,11 @@ constexpr std::string_view kNoCommand =
 constexpr Answer kAnswers[] = {
     {"-hf", kNoDownloads},       {"--hf-repo", kNoDownloads}, {"-hff", kNoDownloads},
     {"--hf-file", kNoDownloads}, {"serve", kNoCommand},       {"batch", kNoCommand},
-    {"prime", kNoCommand},       {"list", kNoCommand},        {"pull", kNoCommand},
-    {"rm", kNoCommand},          {"quantize", kNoCommand},    {"imatrix", kNoCommand},
-    {"convert", kNoCommand},     {"split", kNoCommand},       {"merge", kNoCommand},
-    {"perplexity", kNoCommand},  {"embed", kNoCommand},       {"verify", kNoCommand},
-    {"view", kNoCommand},        {"completion", kNoCommand},
+    {"list", kNoCommand},        {"pull", kNoCommand},        {"rm", kNoCommand},
+    {"quantize", kNoCommand},    {"imatrix", kNoCommand},     {"convert", kNoCommand},
+    {"split", kNoCommand},       {"merge", kNoCommand},       {"perplexity", kNoCommand},
+    {"embed", kNoCommand},       {"verify", kNoCommand},      {"view", kNoCommand},
+    {"completion", kNoCommand},
 };
 
 constexpr CommandRow kCommands[] = {
@@ -129,6 +131,8 @@ constexpr CommandRow kCommands[] = {
     {"info", kInfo, "minfer info MODEL [options]", "what is in a model file", "model"},
     {"render", kRender, "minfer render MODEL --messages F.json [options]",
      "the exact prompt of a conversation", "model"},
+    {"prime", kPrime, "minfer prime MODEL [TEXT] -f F -o P.kv [options]",
+     "compute the beginning of prompts once, for --prefix", "model prompt"},
     {"bench", kBench, "minfer bench MODEL [options]", "speed of prefill and decode", "model"},
 };
 

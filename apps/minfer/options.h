@@ -23,6 +23,7 @@ enum CommandBit : std::uint32_t {
   kBench = 16,
   kRender = 32,
   kChat = 64,
+  kPrime = 128,
 };
 
 /// Values separated by commas on the command line.
@@ -97,6 +98,7 @@ struct Options {
   std::string color = "auto";
   bool quiet = false;
   bool json = false;
+  std::string prefix;
   std::string dump_graph;
   std::string dump_graph_json;
 

@@ -453,7 +453,7 @@ Result<Invocation> parse_command_line(std::span<const std::string> arguments,
   }
   if (invocation.help || invocation.version) return invocation;
 
-  const bool takes_prompt = (invocation.command & (kRun | kChat | kTokenize)) != 0;
+  const bool takes_prompt = (invocation.command & (kRun | kChat | kTokenize | kPrime)) != 0;
   std::size_t next = 0;
   if (model_option->count() > 0) {
     invocation.options.model = model;

@@ -11,6 +11,7 @@
 #include "ir/print.h"
 #include "load.h"
 #include "output_grammar.h"
+#include "prefix.h"
 #include "prompt_input.h"
 #include "run_prompt.h"
 #include "sampling_settings.h"
@@ -90,6 +91,7 @@ struct Job {
   sampling::SamplerOptions sampling;
   std::int32_t n_predict = 0;
   SessionChoice choice;
+  std::int32_t n_prefix = 0;  // tokens of the prompt whose rows came from --prefix
   SpeculationChoice speculation;
   OutputGrammar grammar;
   std::unique_ptr<sampling::Constraint> constraint;  // null where the answer is free
@@ -180,6 +182,12 @@ Result<Job> prepare(const Invocation& invocation, const EnvSwitches& env) {
   MINFER_ASSIGN_OR_RETURN(
       job.choice, open_session(job.loaded, invocation, env,
                                static_cast<std::int32_t>(job.prompt.ids.size()), job.n_predict));
+  if (invocation.was_given("prefix")) {
+    MINFER_ASSIGN_OR_RETURN(PrefixUse use,
+                            use_prefix(options.prefix, job.loaded, job.choice, job.prompt.ids));
+    job.n_prefix = use.n_tokens;
+    if (!use.note.empty()) job.choice.warnings.push_back(std::move(use.note));
+  }
   MINFER_ASSIGN_OR_RETURN(job.speculation,
                           open_speculation(job.loaded, job.choice, invocation, env));
   if (!job.prompt.note.empty()) job.choice.warnings.push_back(job.prompt.note);
@@ -214,7 +222,9 @@ Result<engine::GenerateResult> generate(Job& job, const Options& options, const 
   TokenizerBytes bytes(tokenizer);
   engine::LogitsSource* source = job.choice.session.get();
   if (job.speculation.source != nullptr) source = job.speculation.source.get();
-  return engine::generate(*source, sampler, bytes, job.prompt.ids, settings);
+  settings.window = job.prompt.ids;
+  const auto rest = std::span(job.prompt.ids).subspan(static_cast<std::size_t>(job.n_prefix));
+  return engine::generate(*source, sampler, bytes, rest, settings);
 }
 
 }  // namespace

@@ -77,7 +77,7 @@ SessionFile::SessionFile(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
 SessionFile::~SessionFile() {
   Impl& s = *impl_;
-  if (s.created && s.bytes_written == 0 && s.file.size() == 0 && s.file.is_at(s.resolved) == 1) {
+  if (s.created && s.file.size() == 0 && s.file.is_at(s.resolved) == 1) {
     ::unlink(s.resolved.c_str());
   }
 }
