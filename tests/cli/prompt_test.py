@@ -194,7 +194,7 @@ class Usage(rig.Test):
         self.refused(minfer("info", "no-such-model.gguf", "--temp", "1"), 2, "--temp")
 
     def test_later_options_are_absent(self):
-        for option in ("--grammar", "--mirostat", "--session", "--no-mmap"):
+        for option in ("--mirostat", "--session", "--no-mmap"):
             self.usage(option, "x", words=(option,))
 
     def test_values(self):
