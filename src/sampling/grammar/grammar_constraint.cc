@@ -74,6 +74,7 @@ void GrammarConstraint::relieve() {
   if (!machine_.crowded()) return;
   machine_.compact(live_);
   loops_.clear();
+  loops_of_.clear();
   masks_.clear();
 }
 
@@ -205,32 +206,26 @@ void GrammarConstraint::add_references(std::span<std::uint64_t> mask) {
 Status GrammarConstraint::walk(std::span<std::uint64_t> mask) {
   const std::span<const GrammarVocab::Node> nodes = vocab_->nodes();
   partials_.assign(1, partial_);
-  const auto first_behind = [&](const GrammarVocab::Node& node) {
-    return nodes[node.end].first_token;
-  };
-  if (partial_.empty()) {
-    MINFER_ASSIGN_OR_RETURN(const bool all, covers_subtree(live_[1], nodes[0]));
-    if (all) {
-      mark(mask, 0, first_behind(nodes[0]));
-      return ok_status();
-    }
-  }
   for (std::uint32_t i = 1; i < nodes[0].end;) {
     const GrammarVocab::Node& node = nodes[i];
+    const StateId before = live_[node.depth];
     PartialChar partial = partials_[node.depth - 1U];
-    MINFER_ASSIGN_OR_RETURN(const StateId state,
-                            step_byte(machine_, live_[node.depth], partial, node.byte));
-    if (state == kDead) {
-      i = node.end;
-      continue;
-    }
     if (partial.empty()) {
-      MINFER_ASSIGN_OR_RETURN(const bool all, covers_subtree(state, node));
+      MINFER_ASSIGN_OR_RETURN(const bool all, loops_through(before, node));
       if (all) {
-        mark(mask, node.first_token, first_behind(node));
+        mark(mask, node.first_token, nodes[node.end].first_token);
         i = node.end;
         continue;
       }
+    }
+    StateId state = Machine::kUnknown;
+    if (partial.empty() && node.byte < 128) state = machine_.known_step(before, node.byte);
+    if (state == Machine::kUnknown) {
+      MINFER_ASSIGN_OR_RETURN(state, step_byte(machine_, before, partial, node.byte));
+    }
+    if (state == kDead) {
+      i = node.end;
+      continue;
     }
     mark(mask, node.first_token, nodes[i + 1].first_token);
     live_.resize(node.depth + 1U);
@@ -243,34 +238,38 @@ Status GrammarConstraint::walk(std::span<std::uint64_t> mask) {
   return ok_status();
 }
 
-/// Whether all tokens below `node` are allowed because a class that leads back to itself reads
+/// Whether all tokens from `node` on are allowed because a class that leads back to itself reads
 /// every character of them.
-Result<bool> GrammarConstraint::covers_subtree(StateId state, const GrammarVocab::Node& node) {
-  const std::uint32_t n_tokens = vocab_->nodes()[node.end].first_token - node.first_token;
-  if (n_tokens < kWorthJudging || (node.groups & kBrokenGroup) != 0) return false;
-  auto at = loops_.find(state);
-  if (at == loops_.end()) {
-    MINFER_ASSIGN_OR_RETURN(std::vector<SelfLoop> found, find_loops(state));
-    at = loops_.emplace(state, std::move(found)).first;
+Result<bool> GrammarConstraint::loops_through(StateId state, const GrammarVocab::Node& node) {
+  if ((node.groups & kBrokenGroup) != 0) return false;
+  if (state >= loops_of_.size() || !loops_of_[state].known) {
+    const std::uint32_t n_tokens = vocab_->nodes()[node.end].first_token - node.first_token;
+    if (n_tokens < kWorthJudging) return false;
+    MINFER_RETURN_IF_ERROR(find_loops(state));
   }
-  return std::ranges::any_of(at->second, [&](const SelfLoop& loop) {
-    return (node.groups & ~loop.groups) == 0 && node.max_chars <= loop.characters;
-  });
+  const LoopSpan span = loops_of_[state];
+  for (std::uint32_t i = span.first; i < span.first + span.count; ++i) {
+    const SelfLoop& loop = loops_[i];
+    if ((node.groups & ~loop.groups) == 0 && node.max_chars <= loop.characters) return true;
+  }
+  return false;
 }
 
-Result<std::vector<GrammarConstraint::SelfLoop>> GrammarConstraint::find_loops(StateId state) {
-  std::vector<SelfLoop> found;
+Status GrammarConstraint::find_loops(StateId state) {
+  const auto first = static_cast<std::uint32_t>(loops_.size());
   const std::span<const Machine::Config> span = machine_.configs(state);
-  if (span.size() > kMaxJudgedConfigs) return found;
   // A closure may move the machine's sets.
-  const std::vector<Machine::Config> configs(span.begin(), span.end());
+  std::vector<Machine::Config> configs;
+  if (span.size() <= kMaxJudgedConfigs) configs.assign(span.begin(), span.end());
   for (const Machine::Config& config : configs) {
     const Instruction& at = grammar_->program().code[config.pc];
     if (at.op != Op::kChar || class_groups_[at.arg] == 0) continue;
     MINFER_ASSIGN_OR_RETURN(const std::uint64_t characters, machine_.self_loop(config));
-    if (characters > 0) found.push_back({class_groups_[at.arg], characters});
+    if (characters > 0) loops_.push_back({class_groups_[at.arg], characters});
   }
-  return found;
+  if (loops_of_.size() <= state) loops_of_.resize(state + std::size_t{1});
+  loops_of_[state] = {first, static_cast<std::uint32_t>(loops_.size()) - first, true};
+  return ok_status();
 }
 
 void GrammarConstraint::mark(std::span<std::uint64_t> mask, std::uint32_t first,

@@ -56,6 +56,12 @@ class GrammarConstraint final : public Constraint {
     std::uint64_t characters = 0;
   };
 
+  struct LoopSpan {
+    std::uint32_t first = 0;
+    std::uint32_t count = 0;
+    bool known = false;
+  };
+
   GrammarConstraint(std::shared_ptr<const Grammar> grammar,
                     std::shared_ptr<const GrammarVocab> vocab);
 
@@ -66,8 +72,8 @@ class GrammarConstraint final : public Constraint {
   void add_references(std::span<std::uint64_t> mask);
   Status make_mask(StateId folded, std::span<std::uint64_t> mask);
   Status walk(std::span<std::uint64_t> mask);
-  Result<bool> covers_subtree(StateId state, const GrammarVocab::Node& node);
-  Result<std::vector<SelfLoop>> find_loops(StateId state);
+  Result<bool> loops_through(StateId state, const GrammarVocab::Node& node);
+  Status find_loops(StateId state);
   void mark(std::span<std::uint64_t> mask, std::uint32_t first, std::uint32_t last) const;
   void relieve();
 
@@ -80,7 +86,8 @@ class GrammarConstraint final : public Constraint {
   std::vector<StateId> live_;  // the state, and behind it those of the walk by depth
   PartialChar partial_;
   std::vector<PartialChar> partials_;  // of the walk, by depth
-  std::unordered_map<StateId, std::vector<SelfLoop>> loops_;
+  std::vector<SelfLoop> loops_;
+  std::vector<LoopSpan> loops_of_;  // [states that were asked for]
   std::unordered_map<std::uint64_t, Mask> masks_;
   std::uint64_t n_uses_ = 0;
   std::size_t n_masks_made_ = 0;

@@ -49,8 +49,6 @@ constexpr std::array<CharGroups, 128> make_group_of() {
 }
 constexpr std::array<CharGroups, 128> kGroupOf = make_group_of();
 
-bool is_continuation(char byte) { return (static_cast<unsigned char>(byte) & 0xC0U) == 0x80U; }
-
 /// The first eight bytes, so that most comparisons are of one number.
 std::uint64_t sort_key(std::string_view bytes) {
   std::uint64_t key = 0;
@@ -118,13 +116,12 @@ void GrammarVocab::build_trie() {
     while (path.size() > depth + 1) {
       Node& node = nodes_[path.back()];
       node.end = static_cast<std::uint32_t>(nodes_.size());
+      node.groups |= node.byte < 128 ? kGroupOf[node.byte] : kNonAscii;
+      if ((node.byte & 0xC0U) != 0x80U) ++node.max_chars;
       path.pop_back();
       Node& parent = nodes_[path.back()];
-      const std::uint8_t byte = node.byte;
       parent.groups |= node.groups & ~kBrokenGroup;
-      parent.groups |= byte < 128 ? kGroupOf[byte] : kNonAscii;
-      const std::uint32_t own = (byte & 0xC0U) == 0x80U ? 0 : 1;
-      parent.max_chars = std::max(parent.max_chars, node.max_chars + own);
+      parent.max_chars = std::max(parent.max_chars, node.max_chars);
     }
   };
   for (std::uint32_t i = 0; i < order_.size(); ++i) {
@@ -140,7 +137,7 @@ void GrammarVocab::build_trie() {
       node.byte = static_cast<std::uint8_t>(token[at]);
       nodes_.push_back(node);
     }
-    add_to_path(token, path);
+    mark_broken(token, path);
     last = token;
   }
   close(0);
@@ -150,23 +147,16 @@ void GrammarVocab::build_trie() {
   nodes_.push_back(behind);
 }
 
-/// Marks the nodes of a token behind which it is not made of whole characters.
-void GrammarVocab::add_to_path(std::string_view token, std::span<const std::uint32_t> path) {
+/// Marks the nodes from whose byte on the token is not made of characters.
+void GrammarVocab::mark_broken(std::string_view token, std::span<const std::uint32_t> path) {
   if (std::ranges::all_of(token, [](char c) { return static_cast<signed char>(c) >= 0; })) return;
-  std::size_t whole = token.size();  // the smallest place from which all is known to be whole
-  for (std::size_t at = token.size(); at > 0;) {
-    --at;
-    if (is_continuation(token[at])) {
-      nodes_[path[at]].groups |= kBrokenGroup;
-      continue;
-    }
+  const std::size_t cut = token.size() - incomplete_tail(token);
+  std::vector<bool> made_of_chars(token.size() + 1, false);
+  made_of_chars[token.size()] = true;
+  for (std::size_t at = token.size(); at-- > 0;) {
     const Char c = decode_char(token, at);
-    if (whole != token.npos && c.well_formed && at + c.length == whole) {
-      whole = at;
-    } else {
-      whole = token.npos;
-    }
-    if (whole == token.npos) nodes_[path[at]].groups |= kBrokenGroup;
+    made_of_chars[at] = c.well_formed ? made_of_chars[at + c.length] : at == cut;
+    if (!made_of_chars[at]) nodes_[path[at + 1]].groups |= kBrokenGroup;
   }
 }
 

@@ -30,7 +30,7 @@ struct GrammarToken {
 
 /// Groups of characters, a bit each, by which whole subtrees are judged at once.
 using CharGroups = std::uint32_t;
-/// Of a subtree: some token's rest is not made of whole characters.
+/// Of a subtree: some token's rest is not made of characters, of which the last may be cut.
 inline constexpr CharGroups kBrokenGroup = CharGroups{1} << 31;
 /// The groups of which every character is in the class.
 CharGroups groups_inside(const CharClass& set);
@@ -40,8 +40,8 @@ class GrammarVocab {
   struct Node {
     std::uint32_t end = 0;          // the first node behind the subtree
     std::uint32_t first_token = 0;  // in tokens_in_order(); the subtree's end with that of `end`
-    CharGroups groups = 0;          // of the characters below this node
-    std::uint32_t max_chars = 0;    // below this node
+    CharGroups groups = 0;          // of the characters from this byte on, if one begins here
+    std::uint32_t max_chars = 0;    // from this byte on, a cut one counted whole
     std::uint16_t depth = 0;        // bytes up to here
     std::uint8_t byte = 0;
   };
@@ -67,7 +67,7 @@ class GrammarVocab {
   [[nodiscard]] std::span<const TokenId> tokens_in_order() const { return order_; }
   /// The text tokens that begin with `prefix`.
   [[nodiscard]] std::span<const TokenId> tokens_with_prefix(std::string_view prefix) const;
-  /// No text token has more characters, a cut one counted whole.
+  /// No text token completes more characters.
   [[nodiscard]] std::uint32_t max_chars() const { return nodes_.front().max_chars + 1; }
   [[nodiscard]] std::span<const TokenId> end_of_generation() const { return eog_; }
 
@@ -79,7 +79,7 @@ class GrammarVocab {
  private:
   void sort_tokens();
   void build_trie();
-  void add_to_path(std::string_view bytes, std::span<const std::uint32_t> path);
+  void mark_broken(std::string_view token, std::span<const std::uint32_t> path);
 
   std::string pool_;
   std::vector<std::size_t> offsets_;  // [size + 1]

@@ -35,6 +35,8 @@ class Machine {
     auto operator<=>(const Config&) const = default;
   };
 
+  static constexpr StateId kUnknown = ~StateId{0};
+
   explicit Machine(const Program& program) : program_(program), stacks_(program) { clear(); }
 
   /// See StackPool::set_horizon(). Before start().
@@ -44,6 +46,11 @@ class Machine {
   Result<StateId> start();
   /// Behind `code`.
   Result<StateId> step(StateId state, char32_t code);
+  /// step() of an ASCII character where its answer is kept, otherwise kUnknown.
+  [[nodiscard]] StateId known_step(StateId state, std::uint8_t code) const {
+    const std::uint32_t table = states_[state].ascii;
+    return table == kUnknown ? kUnknown : ascii_[table][code];
+  }
   /// Whether any character of first..last leads on.
   [[nodiscard]] bool any_leads_on(StateId state, char32_t first, char32_t last) const;
   /// The text may end here.
@@ -76,8 +83,6 @@ class Machine {
   void compact(std::span<StateId> live);
 
  private:
-  static constexpr std::uint32_t kUnknown = ~std::uint32_t{0};
-
   struct State {
     std::size_t first = 0;
     std::size_t count = 0;
