@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "chat/frame_names.h"
 #include "chat/run.h"
 
 namespace minfer::chat {
@@ -85,6 +86,8 @@ using StmtPtr = std::unique_ptr<Stmt>;
 using Block = std::vector<StmtPtr>;
 
 Flow run_block(Run& run, const Block& block);
+/// A frame begins, in a scope of its own.
+void hide(Run& run, const HiddenNames& names);
 
 /// Where a value goes: a name, namespace.attribute, or a list of targets.
 struct Target {
@@ -99,6 +102,7 @@ struct MacroCode {
   std::vector<std::string> parameters;
   std::vector<ExprPtr> defaults;  // of the last parameters
   Block body;
+  HiddenNames hidden;
   bool takes_more = false;   // the body asks for varargs
   bool takes_named = false;  // ... for kwargs
 };
@@ -117,16 +121,19 @@ struct ForParts {
   ExprPtr filter;
   Block body;
   Block otherwise;
+  HiddenNames hidden;            // of the body
+  HiddenNames hidden_otherwise;  // null where there is no else
   bool recursive = false;
 };
 StmtPtr make_for(Position at, ForParts parts);
 StmtPtr make_set(Position at, Target target, ExprPtr value);
 /// {% set x | filter %}...{% endset %}; `filter` may be null.
-StmtPtr make_set_block(Position at, Target target, ExprPtr filter, Block body);
-StmtPtr make_filter_block(Position at, ExprPtr filter, Block body);
+StmtPtr make_set_block(Position at, Target target, ExprPtr filter, Block body, HiddenNames hidden);
+StmtPtr make_filter_block(Position at, ExprPtr filter, Block body, HiddenNames hidden);
 StmtPtr make_macro(Position at, std::shared_ptr<const MacroCode> code);
 StmtPtr make_call_block(Position at, ExprPtr call, std::shared_ptr<const MacroCode> caller);
-StmtPtr make_with(Position at, std::vector<std::pair<Target, ExprPtr>> names, Block body);
+StmtPtr make_with(Position at, std::vector<std::pair<Target, ExprPtr>> names, Block body,
+                  HiddenNames hidden);
 StmtPtr make_flow(Position at, Flow flow);
 
 /// The macro as a value, closed over the current scope.

@@ -155,6 +155,7 @@ ExprPtr ExpressionParser::primary() {
     if (name == "false" || name == "False") return make_literal(at, Value(false));
     if (name == "none" || name == "None") return make_literal(at, Value());
     special_names.insert(name);
+    names_.load(name);
     return make_name(at, std::move(name));
   }
   if (tokens_.is_op("[")) return list();

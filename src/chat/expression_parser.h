@@ -14,7 +14,7 @@ namespace minfer::chat {
 
 class ExpressionParser {
  public:
-  explicit ExpressionParser(TokenStream& tokens) : tokens_(tokens) {}
+  ExpressionParser(TokenStream& tokens, FrameNames& names) : tokens_(tokens), names_(names) {}
 
   /// a, b if c else d: a tuple where there is a comma.
   ExprPtr tuple(bool conditional = true);
@@ -49,6 +49,7 @@ class ExpressionParser {
   [[nodiscard]] bool at_tuple_end() const;
 
   TokenStream& tokens_;
+  FrameNames& names_;
 };
 
 }  // namespace minfer::chat

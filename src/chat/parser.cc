@@ -12,9 +12,14 @@ namespace {
 
 class Parser {
  public:
-  explicit Parser(std::vector<Token> tokens) : tokens_(std::move(tokens)), exprs_(tokens_) {}
+  explicit Parser(std::vector<Token> tokens)
+      : tokens_(std::move(tokens)), exprs_(tokens_, names_) {}
 
-  Block all() { return block({}); }
+  ParsedTemplate all() {
+    ParsedTemplate parsed{block({}), names_.root()};
+    names_.finish();
+    return parsed;
+  }
 
  private:
   struct Tag {
@@ -70,6 +75,20 @@ class Parser {
     return out;
   }
 
+  void store(const Target& target) {
+    for (const Target& part : target.parts) store(part);
+    if (!target.attribute.empty()) {
+      names_.load(target.name);
+    } else if (target.parts.empty()) {
+      names_.store(target.name);
+    }
+  }
+
+  void declare(const Target& target) {
+    for (const Target& part : target.parts) declare(part);
+    if (target.parts.empty()) names_.declare(target.name);
+  }
+
   Target single_target() {
     Target target;
     if (tokens_.take_op("(")) {
@@ -104,7 +123,9 @@ class Parser {
       const bool is_else = end_ == "else";
       if (!is_else) branch.condition = exprs_.tuple(false);
       end_tag();
+      names_.open_branch();
       branch.body = is_else ? block({"endif"}) : block({"elif", "else", "endif"});
+      names_.close_branch();
       branches.push_back(std::move(branch));
     }
     end_tag();
@@ -116,15 +137,26 @@ class Parser {
     parts.target = target_list();
     if (!tokens_.take_name("in")) tokens_.error("'in' is due here");
     parts.items = for_items();
-    if (tokens_.take_name("if")) parts.filter = exprs_.expression();
+    if (tokens_.take_name("if")) {
+      names_.open();
+      declare(parts.target);
+      parts.filter = exprs_.expression();
+      names_.close();
+    }
     parts.recursive = tokens_.take_name("recursive");
     end_tag();
     ++loops_;
+    parts.hidden = names_.open();
+    names_.declare("loop");
+    declare(parts.target);
     parts.body = block({"else", "endfor"});
+    names_.close();
     --loops_;
     if (end_ == "else") {
       end_tag();
+      parts.hidden_otherwise = names_.open();
       parts.otherwise = block({"endfor"});
+      names_.close();
     }
     end_tag();
     return make_for(at, std::move(parts));
@@ -148,17 +180,24 @@ class Parser {
     Target target = target_list();
     if (tokens_.take_op("=")) {
       ExprPtr value = exprs_.tuple();
+      store(target);
       end_tag();
       return make_set(at, std::move(target), std::move(value));
     }
+    store(target);
+    HiddenNames hidden = names_.open();
     ExprPtr filter = tokens_.is_op("|") ? exprs_.filters(nullptr) : nullptr;
-    return make_set_block(at, std::move(target), std::move(filter), body("endset"));
+    Block inside = body("endset");
+    names_.close();
+    return make_set_block(at, std::move(target), std::move(filter), std::move(inside),
+                          std::move(hidden));
   }
 
   void signature(MacroCode& code) {
     tokens_.expect_op("(");
     while (!tokens_.is_op(")")) {
       code.parameters.push_back(tokens_.expect_name());
+      names_.declare(code.parameters.back());
       if (tokens_.take_op("=")) {
         code.defaults.push_back(exprs_.expression());
       } else if (!code.defaults.empty()) {
@@ -182,30 +221,42 @@ class Parser {
   StmtPtr macro_tag(Position at) {
     auto code = std::make_shared<MacroCode>();
     code->name = tokens_.expect_name();
+    names_.store(code->name);
+    code->hidden = names_.open();
     signature(*code);
     macro_body(*code, "endmacro");
+    names_.close();
     return make_macro(at, std::move(code));
   }
 
   StmtPtr call_tag(Position at) {
     auto code = std::make_shared<MacroCode>();
     code->name = "caller";
+    code->hidden = names_.open();
     if (tokens_.is_op("(")) signature(*code);
+    const std::size_t frame = names_.leave();
     const Position call_at = tokens_.place();
-    ExprPtr callee = make_name(call_at, tokens_.expect_name());
+    std::string name = tokens_.expect_name();
+    names_.load(name);
+    ExprPtr callee = make_name(call_at, std::move(name));
     while (tokens_.take_op(".")) {
       callee = make_attribute(call_at, std::move(callee), tokens_.expect_name());
     }
     ArgExprs args = exprs_.arguments();
     args.named.emplace_back("caller", make_name(call_at, "caller()"));
     ExprPtr call = make_call(call_at, std::move(callee), std::move(args));
+    names_.reenter(frame);
     macro_body(*code, "endcall");
+    names_.close();
     return make_call_block(at, std::move(call), std::move(code));
   }
 
   StmtPtr filter_tag(Position at) {
     ExprPtr filter = exprs_.filters(nullptr, true);
-    return make_filter_block(at, std::move(filter), body("endfilter"));
+    HiddenNames hidden = names_.open();
+    Block inside = body("endfilter");
+    names_.close();
+    return make_filter_block(at, std::move(filter), std::move(inside), std::move(hidden));
   }
 
   StmtPtr with_tag(Position at) {
@@ -216,10 +267,19 @@ class Parser {
       names.emplace_back(std::move(target), exprs_.expression());
       if (!tokens_.take_op(",")) break;
     }
-    return make_with(at, std::move(names), body("endwith"));
+    return with_frame(at, std::move(names), "endwith");
   }
 
-  StmtPtr generation_tag(Position at) { return make_with(at, {}, body("endgeneration")); }
+  StmtPtr with_frame(Position at, std::vector<std::pair<Target, ExprPtr>> names,
+                     std::string_view end) {
+    HiddenNames hidden = names_.open();
+    for (const auto& [target, value] : names) declare(target);
+    Block inside = body(end);
+    names_.close();
+    return make_with(at, std::move(names), std::move(inside), std::move(hidden));
+  }
+
+  StmtPtr generation_tag(Position at) { return with_frame(at, {}, "endgeneration"); }
 
   StmtPtr flow_tag(Position at, Flow flow) {
     if (loops_ == 0) throw ParseError{at, "break and continue stand only in loops"};
@@ -230,6 +290,7 @@ class Parser {
   StmtPtr continue_tag(Position at) { return flow_tag(at, Flow::kContinue); }
 
   TokenStream tokens_;
+  FrameNames names_;
   ExpressionParser exprs_;
   std::string end_;
   int loops_ = 0;
@@ -251,7 +312,7 @@ const Parser::Tag Parser::kTags[] = {
 
 }  // namespace
 
-Result<Block> parse_template(std::string_view source) {
+Result<ParsedTemplate> parse_template(std::string_view source) {
   MINFER_ASSIGN_OR_RETURN(std::vector<Token> tokens, tokenize(source));
   try {
     return Parser(std::move(tokens)).all();

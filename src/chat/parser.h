@@ -12,7 +12,12 @@
 
 namespace minfer::chat {
 
+struct ParsedTemplate {
+  Block block;
+  HiddenNames hidden;
+};
+
 /// The statements of `source`. kUnsupported with line and column.
-Result<Block> parse_template(std::string_view source);
+Result<ParsedTemplate> parse_template(std::string_view source);
 
 }  // namespace minfer::chat

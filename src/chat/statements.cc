@@ -64,12 +64,14 @@ class ForStmt final : public Stmt {
     run.keep(loop);
     if (loop->items().empty()) {
       const ScopeGuard guard(run);
+      hide(run, parts_.hidden_otherwise);
       run_block(run, parts_.otherwise);
       return;
     }
     ++run.loop_depth;
     for (; loop->index < loop->items().size(); ++loop->index) {
       const ScopeGuard guard(run);
+      hide(run, parts_.hidden);
       run.step();
       run.at = at();
       assign(run, parts_.target, loop->items()[loop->index]);
@@ -165,6 +167,7 @@ class Macro final : public Object {
     Capture capture(run);
     const ScopeGuard guard(run, scope_);
     const std::size_t loops = std::exchange(run.loop_depth, 0);
+    hide(run, code_->hidden);
     bind(run, args);
     run_block(run, code_->body);
     run.loop_depth = loops;
@@ -215,6 +218,12 @@ Flow run_block(Run& run, const Block& block) {
     if (const Flow flow = statement->run(run); flow != Flow::kNext) return flow;
   }
   return Flow::kNext;
+}
+
+void hide(Run& run, const HiddenNames& names) {
+  if (names == nullptr) return;
+  for (const std::string& name : *names)
+    run.set(name, Value::undefined(fmt::format("'{}' is undefined", name)));
 }
 
 void assign(Run& run, const Target& target, const Value& value) {
@@ -279,8 +288,10 @@ StmtPtr make_set(Position at, Target target, ExprPtr value) {
 
 namespace {
 
-Value filtered_block(Run& run, const ExprPtr& filter, const Block& body) {
+Value filtered_block(Run& run, const ExprPtr& filter, const Block& body,
+                     const HiddenNames& hidden) {
   const ScopeGuard guard(run);
+  hide(run, hidden);
   {
     Capture capture(run);
     run_block(run, body);
@@ -291,18 +302,19 @@ Value filtered_block(Run& run, const ExprPtr& filter, const Block& body) {
 
 }  // namespace
 
-StmtPtr make_set_block(Position at, Target target, ExprPtr filter, Block body) {
+StmtPtr make_set_block(Position at, Target target, ExprPtr filter, Block body, HiddenNames hidden) {
   return executed(at, [target = std::move(target), filter = std::move(filter),
-                       body = std::move(body)](Run& run, Position) {
-    const Value value = filtered_block(run, filter, body);
+                       body = std::move(body), hidden = std::move(hidden)](Run& run, Position) {
+    const Value value = filtered_block(run, filter, body, hidden);
     assign(run, target, value);
     return Flow::kNext;
   });
 }
 
-StmtPtr make_filter_block(Position at, ExprPtr filter, Block body) {
-  return executed(at, [filter = std::move(filter), body = std::move(body)](Run& run, Position) {
-    run.write(to_text(run, filtered_block(run, filter, body)));
+StmtPtr make_filter_block(Position at, ExprPtr filter, Block body, HiddenNames hidden) {
+  return executed(at, [filter = std::move(filter), body = std::move(body),
+                       hidden = std::move(hidden)](Run& run, Position) {
+    run.write(to_text(run, filtered_block(run, filter, body, hidden)));
     return Flow::kNext;
   });
 }
@@ -325,11 +337,14 @@ StmtPtr make_call_block(Position at, ExprPtr call, std::shared_ptr<const MacroCo
   });
 }
 
-StmtPtr make_with(Position at, std::vector<std::pair<Target, ExprPtr>> names, Block body) {
-  return executed(at, [names = std::move(names), body = std::move(body)](Run& run, Position) {
+StmtPtr make_with(Position at, std::vector<std::pair<Target, ExprPtr>> names, Block body,
+                  HiddenNames hidden) {
+  return executed(at, [names = std::move(names), body = std::move(body),
+                       hidden = std::move(hidden)](Run& run, Position) {
     std::vector<Value> values;
     for (const auto& [target, expr] : names) values.push_back(expr->eval(run));
     const ScopeGuard guard(run);
+    hide(run, hidden);
     for (std::size_t i = 0; i < names.size(); ++i) assign(run, names[i].first, values[i]);
     return run_block(run, body);
   });

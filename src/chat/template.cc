@@ -6,7 +6,7 @@ namespace minfer::chat {
 
 struct Template::Tree {
   std::string source;
-  Block block;
+  ParsedTemplate parsed;
 };
 
 Template::Template(std::unique_ptr<Tree> tree) : tree_(std::move(tree)) {}
@@ -15,10 +15,10 @@ Template& Template::operator=(Template&&) noexcept = default;
 Template::~Template() = default;
 
 Result<Template> Template::parse(std::string_view source) {
-  MINFER_ASSIGN_OR_RETURN(Block block, parse_template(source));
+  MINFER_ASSIGN_OR_RETURN(ParsedTemplate parsed, parse_template(source));
   auto tree = std::make_unique<Tree>();
   tree->source = source;
-  tree->block = std::move(block);
+  tree->parsed = std::move(parsed);
   return Template(std::move(tree));
 }
 
@@ -31,7 +31,8 @@ Result<Text> Template::render(const Value& context, const RenderOptions& options
   Text out;
   run.out = &out;
   try {
-    run_block(run, tree_->block);
+    hide(run, tree_->parsed.hidden);
+    run_block(run, tree_->parsed.block);
   } catch (const TemplateError& error) {
     return template_status(run.at, error.message);
   }

@@ -71,6 +71,21 @@ TEST(ChatTemplate, ScopesAndLoops) {
             "xY");
 }
 
+// What jinja2 gives; see chat/frame_names.h.
+TEST(ChatTemplate, NamesThatAFrameSetsFirstAreItsOwn) {
+  const auto text = [](std::string_view source) { return text_of(source, R"({"s": "ctx"})"); };
+  EXPECT_EQ(text("{% set s %}{{ s }}!{% endset %}{{ s }}"), "!");
+  EXPECT_EQ(text("{{ s }}{% set s %}{{ s }}!{% endset %}{{ s }}"), "ctxctx!");
+  EXPECT_EQ(text("{% set s = s ~ 1 %}{{ s }}"), "ctx1");
+  EXPECT_EQ(text("{% if 1 %}{% set s %}{{ s }}!{% endset %}{% endif %}{{ s }}"), "ctx!");
+  EXPECT_EQ(text("{% for i in [1, 2] %}{% set s %}{{ s }}{{ i }}{% endset %}{{ s }}{% endfor %}"),
+            "12");
+  EXPECT_EQ(text("{% for i in [1, 2] %}{{ s }}{% endfor %}{% set s = 1 %}{{ s }}"), "1");
+  EXPECT_EQ(text("{% macro m(a) %}{% set s = a %}{{ s }}{% endmacro %}{{ m(1) }}{{ s }}"), "1ctx");
+  EXPECT_EQ(text("{% with %}{% set s %}{{ s }}?{% endset %}{{ s }}{% endwith %}{{ s }}"),
+            "ctx?ctx");
+}
+
 TEST(ChatTemplate, SlicesAndNumbers) {
   EXPECT_EQ(text_of("{{ 'añb'[::-1] }}{{ [1, 2, 3][-2:] }}{{ 7 // -2 }}{{ -7 % 3 }}{{ 1 / 2 }}"),
             "bña[2, 3]-420.5");
