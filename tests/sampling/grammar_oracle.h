@@ -10,6 +10,13 @@
 
 namespace minfer::sampling {
 
+// Sanitizers make everything slower, some of it twenty times.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+inline constexpr double kTimeFactor = 20;
+#else
+inline constexpr double kTimeFactor = 1;
+#endif
+
 /// A grammar as a tree; its GBNF text is made from it, so that nothing of the parser is in it.
 struct Expression {
   enum class Kind { kText, kClass, kRule, kSequence, kChoice, kRepeat };

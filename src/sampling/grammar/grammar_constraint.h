@@ -41,6 +41,8 @@ class GrammarConstraint final : public Constraint {
   Result<bool> allows_text(std::string_view bytes);
   Status accept_text(std::string_view bytes);
 
+  /// See Machine; fewer make it forget more often, which changes no answer.
+  void set_crowded_states(std::size_t n) { machine_.set_crowded_states(n); }
   [[nodiscard]] std::size_t n_masks() const { return masks_.size(); }
   [[nodiscard]] std::size_t n_masks_made() const { return n_masks_made_; }
   [[nodiscard]] const GrammarVocab& vocab() const { return *vocab_; }

@@ -12,9 +12,8 @@ namespace {
 // What one closure may visit beside its live stacks: places between two characters.
 constexpr std::size_t kMaxVisits = 16 * kMaxLiveStacks;
 
-constexpr std::size_t kCrowdedStates = 1U << 16;
-constexpr std::size_t kCrowdedConfigs = 1U << 21;
-constexpr std::size_t kCrowdedFrames = 1U << 20;
+constexpr std::size_t kCrowdedConfigs = std::size_t{1} << 21;
+constexpr std::size_t kCrowdedFrames = std::size_t{1} << 20;
 
 }  // namespace
 
@@ -306,8 +305,9 @@ Result<std::uint64_t> Machine::self_loop(Config config) {
 // --- Memory. ---
 
 bool Machine::crowded() const {
-  return states_.size() > kCrowdedStates || configs_.size() > kCrowdedConfigs ||
-         stacks_.size() > kCrowdedFrames;
+  return states_.size() > crowded_states_ ||
+         configs_.size() > std::max(kCrowdedConfigs, 2 * live_configs_) ||
+         stacks_.size() > std::max(kCrowdedFrames, 2 * live_frames_);
 }
 
 void Machine::compact(std::span<StateId> live) {
@@ -333,6 +333,8 @@ void Machine::compact(std::span<StateId> live) {
     for (Config& config : kept[i]) config.stack = move(config.stack);
     live[i] = intern(kept[i]);
   }
+  live_configs_ = configs_.size();
+  live_frames_ = stacks_.size();
 }
 
 }  // namespace minfer::sampling

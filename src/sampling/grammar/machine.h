@@ -79,6 +79,8 @@ class Machine {
   Result<std::uint64_t> self_loop(Config config);
 
   [[nodiscard]] bool crowded() const;
+  /// From how many states on crowded() holds.
+  void set_crowded_states(std::size_t n) { crowded_states_ = n; }
   /// Forgets all states but the `live` ones, which get new numbers in place.
   void compact(std::span<StateId> live);
 
@@ -122,6 +124,10 @@ class Machine {
   std::vector<std::array<StateId, 128>> ascii_;
   std::vector<Way> ways_;
   HashIndex index_;
+  std::size_t crowded_states_ = std::size_t{1} << 16;
+  // What was live at the last compaction: room is left for twice that.
+  std::size_t live_configs_ = 0;
+  std::size_t live_frames_ = 0;
 
   // Of the closure that is being worked out.
   struct Open {
