@@ -135,8 +135,9 @@ std::string_view Document::pointer(const JsonValue& schema) const {
 
 std::string Document::at(const JsonValue& schema, std::string_view keyword,
                          std::string_view what) const {
-  return fmt::format("JSON schema, {}/{}: {}", printable(pointer(schema)), printable(keyword),
-                     what);
+  std::string place(pointer(schema));
+  if (!keyword.empty()) place += "/" + escaped(keyword);
+  return fmt::format("JSON schema, {}: {}", printable(place), what);
 }
 
 void Document::find_references(const JsonValue& value) {
@@ -353,7 +354,7 @@ Status Document::resolve(const Place& place, const std::string& reference) {
   }
   Result<const JsonValue*> found = find(place, fragment_of(rest));
   if (!found.ok()) return found.status();
-  targets_[place.schema] = *found;
+  if (targets_.emplace(place.schema, *found).second) referring_.push_back(place.schema);
   todo_.push_back({*found, normalised(fragment_of(rest))});
   return ok_status();
 }
@@ -383,7 +384,7 @@ Result<const JsonValue*> Document::find(const Place& place, std::string_view fra
 Status Document::check_loops() {
   // Depth first over the keywords that apply to the same value, on a stack of our own.
   std::unordered_map<const JsonValue*, int> colour;  // 1 on the way, 2 done
-  for (const auto& [start, unused] : targets_) {
+  for (const JsonValue* start : referring_) {
     std::vector<std::pair<const JsonValue*, bool>> stack{{start, false}};
     while (!stack.empty()) {
       const auto [schema, leaving] = stack.back();

@@ -71,6 +71,7 @@ class Document {
   std::unordered_map<std::string, const JsonValue*> anchors_;
   std::unordered_map<const JsonValue*, std::string> pointers_;
   std::unordered_map<const JsonValue*, const JsonValue*> targets_;
+  std::vector<const JsonValue*> referring_;  // the keys of targets_, in reading order
   std::unordered_map<std::string, Dfa> patterns_;
   std::deque<JsonValue> made_;
   std::unordered_map<const JsonValue*, const JsonValue*> structures_;

@@ -22,7 +22,8 @@ void Emitter::refuse(const JsonValue& schema, std::string_view keyword, std::str
 }
 
 void Emitter::too_complex() {
-  if (status_.ok()) status_ = unsupported("JSON schema, #: too complex: too many rules");
+  refuse(current_ != nullptr ? *current_ : document_.root(), "",
+         "too complex: this takes too many rules");
 }
 
 RuleId Emitter::value(const Goal& goal) {
@@ -35,6 +36,7 @@ RuleId Emitter::value(const Goal& goal) {
 }
 
 void Emitter::fill(const Goal& goal, RuleId rule) {
+  current_ = goal.empty() ? nullptr : goal.front().schema;
   for (int t = 0; t < kTypes && status_.ok(); ++t) {
     Result<std::vector<Shape>> shapes = expander_.expand(goal, static_cast<Type>(t));
     if (!shapes.ok()) {

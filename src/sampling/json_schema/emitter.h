@@ -62,6 +62,7 @@ class Emitter {
   Expander expander_;
   RuleSet rules_;
   Status status_;
+  const JsonValue* current_ = nullptr;  // the schema whose rules are being made, for messages
   std::map<Goal, RuleId> goals_;
   std::vector<std::pair<Goal, RuleId>> todo_;
   std::map<std::string, RuleId> languages_;

@@ -74,9 +74,9 @@ void Emitter::emit_number(const Shape& shape, RuleId rule) {
       rules_.add_alternative(rule, {literal_symbol(word)});
     return;
   }
-  const Dfa language = shape.language != nullptr ? *shape.language : all_numbers();
+  const Dfa written = written_numbers(!shape.integer);
   const std::optional<Dfa> spellings =
-      intersect(language, shape.integer ? spelt_without_point() : all_numbers());
+      shape.language != nullptr ? intersect(*shape.language, written) : written;
   if (!spellings) return too_complex();
   if (!spellings->empty())
     rules_.add_alternative(rule, {rule_symbol(language_rule(*spellings, Spelling::kNumber))});

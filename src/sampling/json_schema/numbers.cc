@@ -136,9 +136,32 @@ Dfa whole_numbers() {
   return kWhole;
 }
 
-Dfa spelt_without_point() {
-  static const Dfa kPlain = of_pattern("^(0|-?[1-9][0-9]*)$");
-  return kPlain;
+Dfa written_numbers(bool with_point) {
+  Builder b;
+  const CharSet any = digits(0, 9);
+  const std::uint32_t start = b.state(false);
+  const std::uint32_t sign = b.state(false);
+  b.edge(start, CharSet::of('-'), sign);
+  // After the point, by how many digits may follow; one must.
+  std::vector<std::uint32_t> points;
+  std::uint32_t next = b.state(true);
+  for (std::size_t left = 1; left < kMaxExactDigits; ++left) {
+    points.push_back(b.state(false));
+    b.edge(points.back(), any, next);
+    const std::uint32_t longer = b.state(true);
+    b.edge(longer, any, next);
+    next = longer;
+  }
+  std::uint32_t before = sign;
+  for (std::size_t n = 1; n <= kMaxWrittenDigits; ++n) {
+    const std::uint32_t here = b.state(true);
+    b.edge(before, any, here);
+    if (n == 1) b.edge(start, any, here);
+    if (with_point && n < kMaxExactDigits)
+      b.edge(here, CharSet::of('.'), points[kMaxExactDigits - n - 1]);
+    before = here;
+  }
+  return *intersect(b.dfa, all_numbers());
 }
 
 Dfa compared(const Decimal& bound, Comparison how) {

@@ -14,8 +14,11 @@ namespace minfer::sampling::schema {
 Dfa all_numbers();
 /// Whole numbers, 1.0 included.
 Dfa whole_numbers();
-/// Numbers that are spelt without a point: how those of type integer are written.
-Dfa spelt_without_point();
+/// The spellings that are written: up to kMaxWrittenDigits digits without a point, and where
+/// `with_point`, up to kMaxExactDigits with one, which any reader's doubles tell apart.
+Dfa written_numbers(bool with_point);
+inline constexpr std::size_t kMaxWrittenDigits = 64;
+inline constexpr std::size_t kMaxExactDigits = 15;
 
 struct Comparison {
   bool less = false;
