@@ -73,9 +73,10 @@ Status ChatSession::set_sampling(const Invocation& invocation) {
   // A random seed holds for the whole chat.
   if (invocation.options.seed < 0 && conversation_ != nullptr) settings.seed = sampling_.seed;
   MINFER_RETURN_IF_ERROR(take_file_settings(invocation, loaded_.model().file(), settings));
-  MINFER_RETURN_IF_ERROR(
-      sampling::Sampler::create(settings, loaded_.model().hparams().n_vocab, {}).status());
+  const std::int64_t n_vocab = loaded_.model().hparams().n_vocab;
+  MINFER_RETURN_IF_ERROR(sampling::Sampler::create(settings, n_vocab, {}).status());
   sampling_ = std::move(settings);
+  breaker_bytes_ = breaker_bytes(sampling_, *loaded_.model().tokenizer(), n_vocab);
   return ok_status();
 }
 
@@ -89,7 +90,7 @@ engine::ConversationParts ChatSession::parts() {
     sampling::SamplerOptions settings = sampling_;
     settings.attempt = attempt;
     return sampling::Sampler::create(settings, loaded_.model().hparams().n_vocab,
-                                     tokenizer.vocab().end_of_generation());
+                                     tokenizer.vocab().end_of_generation(), breaker_bytes_);
   };
   if (speculation_.draft != nullptr) {
     parts.ahead = [this](engine::RewindableSource& source,

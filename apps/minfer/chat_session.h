@@ -60,6 +60,7 @@ class ChatSession {
   std::unique_ptr<Writer> writer_;
   std::unique_ptr<SpanEncoder> encoder_;
   sampling::SamplerOptions sampling_;
+  std::vector<std::string> breaker_bytes_;  // of the tokens, for sampling_
   SpeculationChoice speculation_;
   engine::GainOptions gain_;
   engine::SpeculationCounts speculation_counts_;

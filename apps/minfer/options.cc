@@ -39,15 +39,12 @@ const OptionRow kOptions[] = {
   {"context", 0, kRender, &Options::context, "F.json", 0, 0, "none", "all variables of the template, in place of messages", "Render"},
   {"now", 0, kRender, &Options::now, "TIME", 0, 0, "none", "the time of strftime_now in place of the clock, as in \"2026-03-14 15:09:26\"", "Render"},
 
-  {"temp", 0, kTalk, &Options::temp, "T", 0, 100, "0.8", "temperature; 0 takes the likeliest token", "Sampling"},
-  {"top-k", 0, kTalk, &Options::top_k, "K", 0, 1e9, "40", "keep the K likeliest tokens; 0 is off", "Sampling"},
-  {"top-p", 0, kTalk, &Options::top_p, "P", 0, 1, "0.95", "keep the likeliest tokens that make up P; 1 is off", "Sampling"},
-  {"min-p", 0, kTalk, &Options::min_p, "P", 0, 1, "0", "keep tokens at least P times as likely as the likeliest", "Sampling"},
-  {"repeat-penalty", 0, kTalk, &Options::repeat_penalty, "X", 0.01, 100, "1", "divide the logits of recent tokens by X; 1 is off", "Sampling"},
-  {"repeat-last-n", 0, kTalk, &Options::repeat_last_n, "N", 0, 1 << 20, "64", "how many tokens count as recent", "Sampling"},
-  {"frequency-penalty", 0, kTalk, &Options::frequency_penalty, "X", -100, 100, "0", "lower a recent token's logit by X for each time it came", "Sampling"},
-  {"presence-penalty", 0, kTalk, &Options::presence_penalty, "X", -100, 100, "0", "lower a recent token's logit by X", "Sampling"},
+#define MINFER_SAMPLER_NUMBER(field, type, default_value, low, high, option, value, key, help) \
+  {option, 0, kTalk, &Options::field, value, low, high, #default_value, help, "Sampling"},
+#include "sampling/sampler_numbers.def"
+#undef MINFER_SAMPLER_NUMBER
   {"logit-bias", 0, kTalk, &Options::logit_bias, "ID:B", 0, 0, "none", "add B to the logit of token ID (repeatable)", "Sampling"},
+  {"dry-sequence-breaker", 0, kTalk, &Options::dry_sequence_breakers, "STR", 0, 0, "none", "DRY sees no repetition across this text (repeatable, in place of newline, colon, quotation mark and asterisk; none: there is no such text)", "Sampling"},
   {"greedy", 0, kTalk, &Options::greedy, "", 0, 0, "off", "temperature 0, all penalties off", "Sampling"},
   {"seed", 's', kTalk, &Options::seed, "N", -1, 9007199254740992.0, "42", "seed of the draws; -1 takes a random one", "Sampling"},
   {"sampling", 0, kTalk, &Options::sampling, "file|builtin", 0, 0, "file", "defaults from the model file's general.sampling keys, or the built-in ones", "Sampling"},

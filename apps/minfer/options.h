@@ -12,6 +12,8 @@
 #include <variant>
 #include <vector>
 
+#include "sampling/sampler_options.h"
+
 namespace minfer::app {
 
 /// The commands, as bits: an option says where it holds.
@@ -34,7 +36,8 @@ struct ListOf {
 using NumberList = ListOf<std::int32_t>;
 using ChoiceList = ListOf<std::string>;
 
-struct Options {
+/// The sampler's numbers are of sampling/sampler_numbers.def.
+struct Options : sampling::SamplerNumbers {
   // what to run
   std::string model;
   std::string prompt;  // PROMPT of run, TEXT of tokenize
@@ -57,15 +60,8 @@ struct Options {
 
   // sampling
   std::int64_t seed = 42;
-  float temp = 0.8F;
-  std::int32_t top_k = 40;
-  float top_p = 0.95F;
-  float min_p = 0.0F;
-  float repeat_penalty = 1.0F;
-  std::int32_t repeat_last_n = 64;
-  float frequency_penalty = 0.0F;
-  float presence_penalty = 0.0F;
   std::vector<std::string> logit_bias;
+  std::vector<std::string> dry_sequence_breakers;
   bool greedy = false;
   bool ignore_eos = false;
   std::string sampling = "file";

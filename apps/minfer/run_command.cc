@@ -198,9 +198,10 @@ Result<engine::GenerateResult> generate(Job& job, const Options& options, const 
                                         Output& out) {
   const text::Tokenizer& tokenizer = *job.loaded.model().tokenizer();
   const auto eog = tokenizer.vocab().end_of_generation();
-  MINFER_ASSIGN_OR_RETURN(
-      sampling::Sampler sampler,
-      sampling::Sampler::create(job.sampling, job.loaded.model().hparams().n_vocab, eog));
+  const std::int64_t n_vocab = job.loaded.model().hparams().n_vocab;
+  const std::vector<std::string> breakers = breaker_bytes(job.sampling, tokenizer, n_vocab);
+  MINFER_ASSIGN_OR_RETURN(sampling::Sampler sampler,
+                          sampling::Sampler::create(job.sampling, n_vocab, eog, breakers));
   sampler.set_constraint(job.constraint.get());
   engine::GenerateOptions settings;
   settings.n_predict = job.n_predict;

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <random>
@@ -25,39 +24,40 @@ Result<sampling::LogitBias> parse_bias(std::string_view text) {
   return bias;
 }
 
-const OptionRow& row_of(std::string_view option) {
-  return *std::ranges::find_if(option_table(),
-                               [&](const OptionRow& row) { return row.name == option; });
-}
-
 template <class T>
-Status take(const Invocation& invocation, const gguf::File& file, std::string_view option,
-            std::string_view key, T& to) {
-  if (invocation.was_given(option) || !file.has(key)) return ok_status();
-  const OptionRow& row = row_of(option);
-  const Result<double> value = file.f64(key);
+Status take(const Invocation& invocation, const gguf::File& file,
+            const sampling::SamplerNumberRow& row, T& to) {
+  if (invocation.was_given(row.option) || !file.has(row.file_key)) return ok_status();
+  const Result<double> value = file.f64(row.file_key);
   if (!value.ok()) return corrupt(value.status().message());
   if (!(*value >= row.low && *value <= row.high)) {
     return corrupt(
         fmt::format("{}: {} is {}, which is not from {} to {}: give --{}, or --sampling builtin",
-                    invocation.options.model, key, *value, row.low, row.high, option));
+                    invocation.options.model, row.file_key, *value, row.low, row.high, row.option));
   }
   to = static_cast<T>(*value);
   return ok_status();
+}
+
+/// Mirostat cuts by itself, and cuts before it would keep the surprise from what it aims at: those
+/// that nobody asked for are off.
+void leave_cuts_to_mirostat(const Invocation& invocation, sampling::SamplerOptions& settings) {
+  const auto turn_off = [&](std::string_view option, auto& number, auto off) {
+    if (!invocation.was_given(option)) number = off;
+  };
+  turn_off("top-k", settings.top_k, 0);
+  turn_off("typical", settings.typical, 1.0F);
+  turn_off("top-p", settings.top_p, 1.0F);
+  turn_off("min-p", settings.min_p, 0.0F);
+  turn_off("top-n-sigma", settings.top_n_sigma, -1.0F);
+  turn_off("xtc-probability", settings.xtc_probability, 0.0F);
 }
 
 }  // namespace
 
 Result<sampling::SamplerOptions> sampler_settings(const Options& options) {
   sampling::SamplerOptions settings;
-  settings.temp = options.temp;
-  settings.top_k = options.top_k;
-  settings.top_p = options.top_p;
-  settings.min_p = options.min_p;
-  settings.repeat_penalty = options.repeat_penalty;
-  settings.repeat_last_n = options.repeat_last_n;
-  settings.frequency_penalty = options.frequency_penalty;
-  settings.presence_penalty = options.presence_penalty;
+  static_cast<sampling::SamplerNumbers&>(settings) = options;
   if (options.greedy) settings.set_greedy();
   settings.seed =
       options.seed >= 0 ? static_cast<std::uint64_t>(options.seed) : std::random_device{}();
@@ -65,22 +65,36 @@ Result<sampling::SamplerOptions> sampler_settings(const Options& options) {
     MINFER_ASSIGN_OR_RETURN(const sampling::LogitBias bias, parse_bias(text));
     settings.logit_bias.push_back(bias);
   }
+  if (!options.dry_sequence_breakers.empty()) settings.dry_sequence_breakers.clear();
+  for (const std::string& text : options.dry_sequence_breakers) {
+    if (text == "none") {
+      settings.dry_sequence_breakers.clear();
+    } else if (!text.empty()) {
+      settings.dry_sequence_breakers.push_back(text);
+    }
+  }
   return settings;
 }
 
 Status take_file_settings(const Invocation& invocation, const gguf::File& file,
                           sampling::SamplerOptions& settings) {
-  if (invocation.options.sampling != "file" || invocation.options.greedy) return ok_status();
-  const auto take_to = [&](std::string_view option, std::string_view key, auto& to) {
-    return take(invocation, file, option, key, to);
-  };
-  MINFER_RETURN_IF_ERROR(take_to("temp", "general.sampling.temp", settings.temp));
-  MINFER_RETURN_IF_ERROR(take_to("top-k", "general.sampling.top_k", settings.top_k));
-  MINFER_RETURN_IF_ERROR(take_to("top-p", "general.sampling.top_p", settings.top_p));
-  MINFER_RETURN_IF_ERROR(take_to("min-p", "general.sampling.min_p", settings.min_p));
-  MINFER_RETURN_IF_ERROR(
-      take_to("repeat-penalty", "general.sampling.penalty_repeat", settings.repeat_penalty));
-  return take_to("repeat-last-n", "general.sampling.penalty_last_n", settings.repeat_last_n);
+  if (invocation.options.sampling == "file" && !invocation.options.greedy) {
+    for (const sampling::SamplerNumberRow& row : sampling::sampler_number_table()) {
+      if (row.file_key.empty()) continue;
+      MINFER_RETURN_IF_ERROR(std::visit(
+          [&](auto field) { return take(invocation, file, row, settings.*field); }, row.field));
+    }
+  }
+  if (settings.mirostat != 0) leave_cuts_to_mirostat(invocation, settings);
+  return ok_status();
+}
+
+std::vector<std::string> breaker_bytes(const sampling::SamplerOptions& settings,
+                                       const text::Tokenizer& tokenizer, std::int64_t n_vocab) {
+  std::vector<std::string> bytes;
+  if (settings.dry_multiplier == 0.0F || settings.dry_sequence_breakers.empty()) return bytes;
+  for (std::int32_t id = 0; id < n_vocab; ++id) bytes.push_back(tokenizer.token_bytes(id));
+  return bytes;
 }
 
 }  // namespace minfer::app

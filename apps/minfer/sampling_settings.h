@@ -1,10 +1,14 @@
 // The sampler's settings: from the options, and from the model file where an option was not given.
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include "base/status.h"
 #include "gguf/file.h"
 #include "parse.h"
 #include "sampling/sampler.h"
+#include "text/tokenizer.h"
 
 namespace minfer::app {
 
@@ -13,8 +17,14 @@ namespace minfer::app {
 Result<sampling::SamplerOptions> sampler_settings(const Options& options);
 
 /// Overwrites what was not given with the file's general.sampling keys, unless --sampling builtin
-/// or --greedy. kCorrupt: a value of a wrong type or out of the option's range.
+/// or --greedy; under mirostat, cuts that were not given are off. kCorrupt: a value of a wrong type
+/// or out of the option's range.
 Status take_file_settings(const Invocation& invocation, const gguf::File& file,
                           sampling::SamplerOptions& settings);
+
+/// The tokens' bytes as sampling::Sampler::create() wants them, [n_vocab]; nothing where DRY is off
+/// or nothing breaks a repetition.
+std::vector<std::string> breaker_bytes(const sampling::SamplerOptions& settings,
+                                       const text::Tokenizer& tokenizer, std::int64_t n_vocab);
 
 }  // namespace minfer::app

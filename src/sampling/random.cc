@@ -21,13 +21,16 @@ std::array<std::uint32_t, 4> philox4x32(std::array<std::uint32_t, 4> counter,
   return counter;
 }
 
-double uniform_draw(std::uint64_t seed, std::uint32_t attempt, std::uint64_t position) {
+Draws draws_at(std::uint64_t seed, std::uint32_t attempt, std::uint64_t position) {
   const std::array<std::uint32_t, 4> bits =
       philox4x32({static_cast<std::uint32_t>(position), static_cast<std::uint32_t>(position >> 32),
                   attempt, 0},
                  {static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)});
-  const std::uint64_t wide = (static_cast<std::uint64_t>(bits[0]) << 32) | bits[1];
-  return static_cast<double>(wide >> 11) * 0x1.0p-53;
+  const auto uniform = [](std::uint32_t high, std::uint32_t low) {
+    const std::uint64_t wide = (static_cast<std::uint64_t>(high) << 32) | low;
+    return static_cast<double>(wide >> 11) * 0x1.0p-53;
+  };
+  return {.token = uniform(bits[0], bits[1]), .coin = uniform(bits[2], bits[3])};
 }
 
 }  // namespace minfer::sampling

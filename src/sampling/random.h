@@ -13,8 +13,15 @@ namespace minfer::sampling {
 std::array<std::uint32_t, 4> philox4x32(std::array<std::uint32_t, 4> counter,
                                         std::array<std::uint32_t, 2> key);
 
-/// A uniform draw in [0, 1) with 53 random bits, for `position` of the sequence under (seed,
-/// attempt).
-double uniform_draw(std::uint64_t seed, std::uint32_t attempt, std::uint64_t position);
+/// The random numbers of one token, uniform in [0, 1) with 53 bits each: one Philox block has four
+/// words, of which the draw takes the first two and XTC's coin the last two. Switching XTC on
+/// therefore moves no draw.
+struct Draws {
+  double token;
+  double coin;
+};
+
+/// Those of `position` of the sequence under (seed, attempt).
+Draws draws_at(std::uint64_t seed, std::uint32_t attempt, std::uint64_t position);
 
 }  // namespace minfer::sampling

@@ -194,7 +194,7 @@ class Usage(rig.Test):
         self.refused(minfer("info", "no-such-model.gguf", "--temp", "1"), 2, "--temp")
 
     def test_later_options_are_absent(self):
-        for option in ("--mirostat", "--session", "--no-mmap"):
+        for option in ("--no-mmap", "--mlock"):
             self.usage(option, "x", words=(option,))
 
     def test_values(self):
@@ -204,7 +204,10 @@ class Usage(rig.Test):
                 ("--temp", "", "needs a value"), ("--top-p", "1.01", "from 0 to 1"),
                 ("-n", "-2", "from -1"), ("-n", "1.5", "whole number"),
                 ("-n", "99999999999", "whole number"), ("-n", "5x", "whole number"),
-                ("-c", "-5", "from 0"),
+                ("-c", "-5", "from 0"), ("--mirostat", "3", "from 0 to 2"),
+                ("--typical", "1.1", "from 0 to 1"), ("--top-n-sigma", "-2", "from -1 to 100"),
+                ("--xtc-threshold", "2", "from 0 to 1"), ("--dry-base", "0.9", "from 1 to 100"),
+                ("--dry-allowed-length", "0", "from 1"), ("--repeat-last-n", "-2", "from -1"),
                 ("-c", "2147483647", "from 0 to 1073741824"), ("-t", "0.7", "temperature is --temp"),
                 ("-t", "2000", "1024"), ("-s", "-2", "from -1"), ("--batch-size", "0", "from 1"),
                 ("--kv-type", "f64", "f32|f16|q8_0"), ("--sampling", "x", "file|builtin"),

@@ -7,9 +7,12 @@
 #include <cmath>
 #include <limits>
 #include <random>
+#include <set>
+#include <string>
 #include <vector>
 
 #include "sampling/random.h"
+#include "tests/sampling/plain_chain.h"
 
 namespace minfer::sampling {
 namespace {
@@ -22,113 +25,118 @@ std::vector<float> random_logits(std::size_t n, unsigned seed) {
   return logits;
 }
 
-/// The whole chain as its description reads, with full sorts.
-TokenId plain_sample(std::vector<float> logits, const SamplerOptions& options,
-                     const std::vector<TokenId>& window, const std::vector<TokenId>& eog,
-                     const std::vector<TokenId>& banned, std::int64_t position) {
-  for (const LogitBias& bias : options.logit_bias) {
-    logits[static_cast<std::size_t>(bias.token)] += bias.bias;
-  }
-  std::vector<TokenId> seen(
-      window.end() - std::min<std::ptrdiff_t>(std::ssize(window), options.repeat_last_n),
-      window.end());
-  for (std::size_t id = 0; id < logits.size(); ++id) {
-    const auto count = std::count(seen.begin(), seen.end(), static_cast<TokenId>(id));
-    if (count == 0 || std::count(eog.begin(), eog.end(), static_cast<TokenId>(id)) > 0) continue;
-    float& x = logits[id];
-    x = x > 0 ? x / options.repeat_penalty : x * options.repeat_penalty;
-    x -= static_cast<float>(count) * options.frequency_penalty + options.presence_penalty;
-  }
-  struct Entry {
-    TokenId id;
-    double logit;
-    double p;
-  };
-  std::vector<Entry> entries;
-  for (std::size_t id = 0; id < logits.size(); ++id) {
-    if (std::count(banned.begin(), banned.end(), static_cast<TokenId>(id)) > 0) continue;
-    entries.push_back({static_cast<TokenId>(id), logits[id], 0});
-  }
-  std::stable_sort(entries.begin(), entries.end(),
-                   [](const Entry& a, const Entry& b) { return a.logit > b.logit; });
-  if (options.temp == 0.0F) return entries[0].id;
-  const auto cut = [&](std::size_t n) {
-    if (n < entries.size()) entries.resize(n);
-  };
-  if (options.top_k > 0) cut(static_cast<std::size_t>(options.top_k));
-  double sum = 0;
-  for (Entry& e : entries) sum += e.p = std::exp(e.logit - entries[0].logit);
-  for (Entry& e : entries) e.p /= sum;
-  if (options.top_p < 1.0F) {
-    double running = 0;
-    std::size_t n = 0;
-    while (n < entries.size() && running < static_cast<double>(options.top_p)) {
-      running += entries[n++].p;
-    }
-    cut(std::max<std::size_t>(n, 1));
-  }
-  std::size_t n = 1;
-  while (n < entries.size() && entries[n].p >= static_cast<double>(options.min_p) * entries[0].p) {
-    ++n;
-  }
-  cut(n);
-  sum = 0;
-  const double t = options.temp;
-  for (Entry& e : entries) sum += e.p = std::exp((e.logit - entries[0].logit) / t);
-  double target =
-      uniform_draw(options.seed, options.attempt, static_cast<std::uint64_t>(position)) * sum;
-  for (const Entry& e : entries) {
-    target -= e.p;
-    if (target < 0) return e.id;
-  }
-  return entries.back().id;
-}
-
-Sampler make(const SamplerOptions& options, std::int64_t n_vocab, std::vector<TokenId> eog = {}) {
-  auto sampler = Sampler::create(options, n_vocab, eog);
+Sampler make(const SamplerOptions& options, std::int64_t n_vocab,
+             const std::vector<TokenId>& eog = {}, std::span<const std::string> bytes = {}) {
+  auto sampler = Sampler::create(options, n_vocab, eog, bytes);
   EXPECT_TRUE(sampler.ok()) << sampler.status().message();
   return std::move(sampler).value();
 }
 
+std::string describe(const SamplerOptions& options) {
+  std::string text;
+  for (const SamplerNumberRow& row : sampler_number_table()) {
+    const double value =
+        std::visit([&](auto field) { return static_cast<double>(options.*field); }, row.field);
+    text += std::string(row.option) + " " + std::to_string(value) + ", ";
+  }
+  return text;
+}
+
+/// Short strings in which the breakers of random_options() are whole tokens, parts, or split.
+std::vector<std::string> some_bytes(std::size_t n) {
+  const std::vector<std::string> pieces = {"a", "b\n", "--",   "-",   "x-",
+                                           ":", " c",  "\n\n", "d:e", ""};
+  std::vector<std::string> bytes;
+  for (std::size_t id = 0; id < n; ++id) bytes.push_back(pieces[id % pieces.size()]);
+  return bytes;
+}
+
+SamplerOptions random_options(std::mt19937& rng, std::int64_t n_vocab) {
+  const auto pick = [&](auto... values) {
+    const std::array<float, sizeof...(values)> list{static_cast<float>(values)...};
+    return list[rng() % list.size()];
+  };
+  const auto whole = [&](auto... values) { return static_cast<std::int32_t>(pick(values...)); };
+  SamplerOptions options;
+  options.temp = pick(0, 0.01, 0.3, 0.8, 0.8, 1.5, 100);
+  options.top_k = whole(0, 0, 1, 5, 40, 1000);
+  options.typical = pick(1, 1, 1, 0.9, 0.5, 0.2, 0);
+  options.top_p = pick(1, 1, 0.95, 0.5, 0);
+  options.min_p = pick(0, 0, 0.05, 0.5, 1);
+  options.top_n_sigma = pick(-1, -1, 0, 1, 2.5, 0.01);
+  options.xtc_probability = pick(0, 0, 0.5, 1);
+  options.xtc_threshold = pick(0.1, 0.01, 0, 0.5, 1);
+  options.repeat_penalty = pick(1, 1, 1.3, 0.7);
+  options.frequency_penalty = pick(0, 0, 0.4, -0.4);
+  options.presence_penalty = pick(0, 0, 0.6);
+  options.repeat_last_n = whole(0, 3, 64, 64, -1);
+  options.dry_multiplier = pick(0, 0, 0.8, 3);
+  options.dry_base = pick(1.75, 1, 4);
+  options.dry_allowed_length = whole(2, 1, 4);
+  options.dry_penalty_last_n = whole(64, 0, 1, 10, -1);
+  options.mirostat = whole(0, 0, 0, 1, 2);
+  options.mirostat_tau = pick(5, 1, 0);
+  options.mirostat_eta = pick(0.1, 1, 0);
+  options.seed = rng();
+  options.attempt = static_cast<std::uint32_t>(rng() % 3);
+  if (rng() % 2 == 0) options.dry_sequence_breakers = {"---", ":"};
+  if (rng() % 2 == 0) {
+    const auto token = [&] { return static_cast<TokenId>(rng() % static_cast<unsigned>(n_vocab)); };
+    options.logit_bias = {{token(), 4.0F}, {token(), -100.0F}, {token(), 0.5F}, {token(), kNever}};
+  }
+  return options;
+}
+
+/// Normal ones, or with ties, with impossible tokens, all equal, far apart, or nearly certain.
+std::vector<float> odd_logits(std::size_t n, unsigned kind, unsigned seed) {
+  auto logits = random_logits(n, seed);
+  for (std::size_t i = 0; i < n; ++i) {
+    if (kind == 1) logits[i] = std::round(logits[i]);
+    if (kind == 2 && i % 3 != 1) logits[i] = kNever;
+    if (kind == 3) logits[i] = -2.5F;
+    if (kind == 4) logits[i] *= 1e6F;
+    if (kind == 5) logits[i] = i == n / 2 ? 40.0F : logits[i] / 3.0F;
+  }
+  return logits;
+}
+
 TEST(Sampling, chain_equals_plain_recomputation) {
   std::mt19937 rng(7);
-  int different_tokens = 0;
-  for (unsigned round = 0; round < 400; ++round) {
-    SamplerOptions options;
-    const auto pick = [&](auto... values) {
-      const std::array<float, sizeof...(values)> list{static_cast<float>(values)...};
-      return list[rng() % list.size()];
-    };
-    options.temp = pick(0, 0.3, 0.8, 1.5);
-    options.top_k = static_cast<std::int32_t>(pick(0, 1, 5, 40, 1000));
-    options.top_p = pick(0, 0.5, 0.95, 1);
-    options.min_p = pick(0, 0.05, 0.5);
-    options.repeat_penalty = pick(1, 1.3, 0.7);
-    options.frequency_penalty = pick(0, 0.4, -0.4);
-    options.presence_penalty = pick(0, 0.6);
-    options.repeat_last_n = static_cast<std::int32_t>(pick(0, 3, 64));
-    options.seed = rng();
-    if (round % 3 == 0) options.logit_bias = {{3, 4.0F}, {5, -100.0F}, {3, 0.5F}};
-    const std::vector<TokenId> eog = {2, 9};
-    const std::vector<TokenId> banned =
-        round % 2 == 0 ? std::vector<TokenId>{2, 9} : std::vector<TokenId>{};
-    Sampler sampler = make(options, 300, eog);
-    std::vector<TokenId> window;
-    const auto logits = random_logits(300, round);
-    for (int i = 0; i < 80; ++i) window.push_back(static_cast<TokenId>(rng() % 12));
-    sampler.seed_window(window);
-    for (std::int64_t position = 0; position < 5; ++position) {
-      const auto token = sampler.sample(logits, position, banned);
-      ASSERT_TRUE(token.ok()) << token.status().message();
-      ASSERT_EQ(*token, plain_sample(logits, options, window, eog, banned, position))
-          << "round " << round << " temp " << options.temp << " top_k " << options.top_k
-          << " top_p " << options.top_p << " min_p " << options.min_p;
+  std::set<TokenId> tokens;
+  std::array<int, 2> ends{};
+  for (unsigned round = 0; round < 4000; ++round) {
+    const std::size_t n_vocab = std::array<std::size_t, 6>{300, 300, 64, 1000, 5, 2}[rng() % 6];
+    PlainInput plain;
+    plain.options = random_options(rng, static_cast<std::int64_t>(n_vocab));
+    plain.eog = {1};
+    if (rng() % 2 == 0) plain.banned = plain.eog;
+    if (rng() % 2 == 0) plain.token_bytes = some_bytes(n_vocab);
+    plain.mu = 2.0 * static_cast<double>(plain.options.mirostat_tau);
+    for (int i = 0; i < 80; ++i) {
+      const unsigned letters = static_cast<unsigned>(std::min<std::size_t>(n_vocab, 4 + round % 9));
+      plain.history.push_back(static_cast<TokenId>(rng() % letters));
+    }
+    Sampler sampler =
+        make(plain.options, static_cast<std::int64_t>(n_vocab), plain.eog, plain.token_bytes);
+    sampler.seed_window(plain.history);
+    for (plain.position = 0; plain.position < 4; ++plain.position) {
+      const auto kind = static_cast<unsigned>(rng() % 6);
+      plain.logits = odd_logits(n_vocab, kind, static_cast<unsigned>(rng()));
+      const auto token = sampler.sample(plain.logits, plain.position, plain.banned);
+      const TokenId expected = plain_sample(plain);
+      ++ends[token.ok() ? 1 : 0];
+      ASSERT_EQ(token.ok() ? *token : -1, expected)
+          << "round " << round << ": " << describe(plain.options)
+          << (token.ok() ? "" : token.status().message());
+      ASSERT_NEAR(sampler.mu(), plain.mu, 1e-9) << describe(plain.options);
+      if (!token.ok()) break;
+      tokens.insert(*token);
       ASSERT_TRUE(sampler.accept(*token).ok());
-      window.push_back(*token);
-      if (*token != window[window.size() - 2]) ++different_tokens;
+      plain.history.push_back(*token);
     }
   }
-  EXPECT_GT(different_tokens, 100);
+  EXPECT_GT(tokens.size(), 300U);
+  EXPECT_GT(ends[0], 10);
 }
 
 TEST(Sampling, greedy_takes_the_lowest_id_of_equal_logits) {
@@ -155,10 +163,11 @@ TEST(Sampling, draws_follow_the_probabilities) {
 }
 
 TEST(Sampling, a_draw_depends_on_seed_attempt_and_position_alone) {
-  EXPECT_EQ(uniform_draw(1, 0, 5), uniform_draw(1, 0, 5));
-  EXPECT_NE(uniform_draw(1, 0, 5), uniform_draw(2, 0, 5));
-  EXPECT_NE(uniform_draw(1, 0, 5), uniform_draw(1, 1, 5));
-  EXPECT_NE(uniform_draw(1, 0, 5), uniform_draw(1, 0, 6));
+  EXPECT_EQ(draws_at(1, 0, 5).token, draws_at(1, 0, 5).token);
+  EXPECT_NE(draws_at(1, 0, 5).token, draws_at(2, 0, 5).token);
+  EXPECT_NE(draws_at(1, 0, 5).token, draws_at(1, 1, 5).token);
+  EXPECT_NE(draws_at(1, 0, 5).token, draws_at(1, 0, 6).token);
+  EXPECT_NE(draws_at(1, 0, 5).token, draws_at(1, 0, 5).coin);
 }
 
 TEST(Sampling, philox_known_answers) {
@@ -234,19 +243,26 @@ TEST(Sampling, a_constraint_is_a_ban_of_what_it_refuses) {
     options.top_k = static_cast<std::int32_t>(std::array{0, 1, 40, 1000}[round / 4 % 4]);
     options.repeat_penalty = round % 3 == 0 ? 1.5F : 1.0F;
     options.logit_bias = {{static_cast<TokenId>(round % 7), 6.0F}};
-    const auto logits = random_logits(kVocab, round);
+    PlainInput plain;
+    plain.options = options;
+    plain.logits = random_logits(kVocab, round);
+    plain.history = {1, 2, 3};
+    plain.banned = multiples;
+    plain.position = 5;
     NoMultipleOfThree constraint(kVocab);
     Sampler sampler = make(options, kVocab);
-    sampler.seed_window(std::vector<TokenId>{1, 2, 3});
+    sampler.seed_window(plain.history);
     sampler.set_constraint(&constraint);
-    const auto token = sampler.sample(logits, 5, {});
+    const auto token = sampler.sample(plain.logits, 5, {});
     ASSERT_TRUE(token.ok()) << token.status().message();
-    ASSERT_EQ(*token, plain_sample(logits, options, {1, 2, 3}, {}, multiples, 5)) << round;
+    ASSERT_EQ(*token, plain_sample(plain)) << round;
     ASSERT_TRUE(sampler.accept(*token).ok());
     EXPECT_EQ(constraint.accepted, std::vector<TokenId>{*token});
     sampler.set_constraint(nullptr);
-    EXPECT_EQ(*sampler.sample(logits, 6, {}),
-              plain_sample(logits, options, {1, 2, 3, *token}, {}, {}, 6));
+    plain.history.push_back(*token);
+    plain.banned.clear();
+    plain.position = 6;
+    EXPECT_EQ(*sampler.sample(plain.logits, 6, {}), plain_sample(plain));
   }
 }
 

@@ -1,0 +1,116 @@
+#include "sampling/candidates.h"
+
+#include <array>
+#include <bit>
+
+namespace minfer::sampling {
+namespace {
+
+bool before(const Candidate& a, const Candidate& b) {
+  return a.logit != b.logit ? a.logit > b.logit : a.token < b.token;
+}
+
+}  // namespace
+
+Candidates::Candidates(std::size_t n_vocab, std::size_t n_adjusted) {
+  ranked_.reserve(n_vocab + std::min(n_vocab, n_adjusted));
+}
+
+void Candidates::begin(const Row& row, std::size_t n_expected) {
+  row_ = &row;
+  n_expected_ = n_expected;
+  ranked_.clear();
+  all_ranked_ = false;
+  first_ = 0;
+  left_ = kAll;
+}
+
+void Candidates::rank(std::size_t n) {
+  constexpr std::size_t kGrowth = 8;
+  if (all_ranked_) return;
+  const std::size_t wanted = ranked_.empty() ? std::max(n, n_expected_) : n * kGrowth;
+  collect(std::min(wanted, row_->n_vocab()));
+}
+
+void Candidates::collect(std::size_t limit) {
+  // Twice as many as are wanted are gathered before the lower half is thrown out, so that a pass
+  // costs little more than reading the row.
+  const bool all = limit >= row_->n_vocab() / 2;
+  const std::size_t room = all ? SIZE_MAX : 2 * limit;
+  const auto cut = [this, limit] {
+    const auto middle = ranked_.begin() + static_cast<std::ptrdiff_t>(limit) - 1;
+    std::nth_element(ranked_.begin(), middle, ranked_.end(), before);
+    ranked_.resize(limit);
+  };
+  ranked_.clear();
+  float least = kNever;
+  for (std::size_t block = 0; block < row_->n_blocks(); ++block) {
+    if (!(row_->block_max(block) > least)) continue;
+    for (std::uint64_t bits = row_->unchanged(block); bits != 0; bits &= bits - 1) {
+      const std::size_t id = block * kBlock + static_cast<std::size_t>(std::countr_zero(bits));
+      const float logit = row_->model_logit(id);
+      if (!(logit > least)) continue;
+      ranked_.push_back({logit, static_cast<TokenId>(id)});
+      if (ranked_.size() < room) continue;
+      cut();
+      least = ranked_.back().logit;
+    }
+  }
+  for (const Row::Adjusted& each : row_->adjusted()) {
+    if (each.logit > kNever) ranked_.push_back({each.logit, each.token});
+  }
+  all_ranked_ = all;
+  if (!all) {
+    all_ranked_ = least == kNever && ranked_.size() <= limit;
+    if (ranked_.size() > limit) cut();
+  }
+  std::sort(ranked_.begin(), ranked_.end(), before);
+}
+
+void Candidates::keep_stretch(std::size_t begin, std::size_t end) {
+  const auto from = ranked_.begin() + static_cast<std::ptrdiff_t>(first_);
+  const auto kept = from + static_cast<std::ptrdiff_t>(begin);
+  const auto as_likely = [logit = kept->logit](const Candidate& c) { return c.logit == logit; };
+  const auto ties = std::find_if(from, kept, as_likely);
+  const auto ties_end = std::find_if_not(kept, from + static_cast<std::ptrdiff_t>(end), as_likely);
+  std::rotate(ties, ties + (ties_end - kept), ties_end);
+  keep_first(end);
+  drop_first(begin);
+}
+
+template <class OfBlock, class OfDepth>
+Weight Candidates::sum(const OfBlock& of_block, const OfDepth& of_depth) {
+  const Candidate* first = at(0);
+  if (first == nullptr) return 0;
+  const double largest = first->logit;
+  const auto of = [&](float logit) { return of_depth(static_cast<double>(logit) - largest); };
+  Weight sum = 0;
+  if (left_ != kAll || all_ranked_) {
+    for (std::size_t i = 0; at(i) != nullptr; ++i) sum += of(at(i)->logit);
+    return sum;
+  }
+  std::array<float, kBlock> room;
+  for (std::size_t block = 0; block < row_->n_blocks(); ++block) {
+    if (row_->unchanged(block) == 0) continue;
+    sum += of_block(row_->block(block, room), largest);
+  }
+  for (const Row::Adjusted& each : row_->adjusted()) {
+    if (each.logit > kNever) sum += of(each.logit);
+  }
+  // Sums of whole numbers: taking the dropped ones out leaves exactly the rest.
+  for (std::size_t i = 0; i < first_; ++i) sum -= of(ranked_[i].logit);
+  return sum;
+}
+
+Weight Candidates::total_weight(double scale) {
+  return sum([scale](Block block, double largest) { return sum_of_weights(block, largest, scale); },
+             [scale](double depth) { return weight_of(depth * scale); });
+}
+
+double Candidates::mean_depth() {
+  const Weight depths =
+      sum([](Block block, double largest) { return sum_of_depths(block, largest); }, depth_of);
+  return -static_cast<double>(depths) / static_cast<double>(total_weight());
+}
+
+}  // namespace minfer::sampling
