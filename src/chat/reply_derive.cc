@@ -277,7 +277,6 @@ void move_call_to_header(ReplyFormat& format) {
     return;
   const std::size_t word = calls.call_begin.find_last_of(" >");
   headers.call_prefix = calls.call_begin.substr(word == std::string::npos ? 0 : word + 1);
-  headers.call_header = calls.call_begin.substr(0, word == std::string::npos ? 0 : word + 1);
 }
 
 }  // namespace

@@ -43,7 +43,6 @@ struct HeaderFormat {
   std::string answer;       // the header of an answer: "<|channel|>final"
   std::string call_prefix;  // stands before the tool's name: "to=functions."; empty: calls stand in
                             // bodies
-  std::string call_header;  // what stands in a call's header before call_prefix
 
   [[nodiscard]] bool exists() const { return !start.empty(); }
 };

@@ -23,6 +23,9 @@ class Emitter {
 
   /// The rules of the document's root, pruned; rule 0 is for the whole value.
   Result<RuleSet> run();
+  /// Rules of the texts that fit, without quotes and escapes, of which none holds `end`. Values
+  /// that are no texts are left out.
+  Result<RuleSet> run_bare_text(std::string_view end);
 
  private:
   struct Extra {  // keys that nothing declares, all with one goal
@@ -37,7 +40,7 @@ class Emitter {
   void too_complex();
 
   // Numbers and strings (emitter_scalars.cc).
-  enum class Spelling { kNumber, kString };
+  enum class Spelling { kPlain, kString };
   std::vector<std::string> words_of(const Shape& shape);
   void emit_number(const Shape& shape, RuleId rule);
   void emit_string(const Shape& shape, RuleId rule);

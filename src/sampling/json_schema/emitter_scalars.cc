@@ -1,6 +1,8 @@
 // Numbers and strings as rules.
 #include <fmt/format.h>
 
+#include <set>
+
 #include "base/utf8.h"
 #include "sampling/json_schema/emitter.h"
 #include "sampling/json_schema/numbers.h"
@@ -42,6 +44,34 @@ std::uint64_t length_of(std::string_view text) {
   return n;
 }
 
+// Every text that does not hold `mark`: the states are how much of it has been read.
+Dfa without(std::string_view mark) {
+  std::u32string chars;
+  for (std::size_t i = 0; i < mark.size();) {
+    const Char c = decode_char(mark, i);
+    chars += c.code;
+    i += c.length;
+  }
+  Dfa out;
+  for (std::size_t n = 0; n < chars.size(); ++n) {
+    Dfa::State state{{}, true};
+    CharSet seen;
+    // After n characters and one of the mark's, the longest beginning of the mark that ends there.
+    for (const char32_t code : std::set<char32_t>(chars.begin(), chars.end())) {
+      seen.add(code, code);
+      std::size_t next = n + 1;
+      const std::u32string read = chars.substr(0, n) + code;
+      while (next > 0 && read.substr(read.size() - next) != chars.substr(0, next)) --next;
+      if (next < chars.size() && next > 0)
+        state.edges.push_back({CharSet::of(code), static_cast<std::uint32_t>(next)});
+      if (next == 0) state.edges.push_back({CharSet::of(code), 0});
+    }
+    state.edges.push_back({seen.complement(), 0});
+    out.states.push_back(std::move(state));
+  }
+  return trim(out);
+}
+
 // The largest count that a grammar repeats by; longer texts are none that anybody writes.
 constexpr std::uint64_t kMaxRepeat = 1'000'000;
 
@@ -79,7 +109,7 @@ void Emitter::emit_number(const Shape& shape, RuleId rule) {
       shape.language != nullptr ? intersect(*shape.language, written) : written;
   if (!spellings) return too_complex();
   if (!spellings->empty())
-    rules_.add_alternative(rule, {rule_symbol(language_rule(*spellings, Spelling::kNumber))});
+    rules_.add_alternative(rule, {rule_symbol(language_rule(*spellings, Spelling::kPlain))});
 }
 
 void Emitter::emit_string(const Shape& shape, RuleId rule) {
@@ -113,6 +143,23 @@ std::optional<Dfa> Emitter::string_language(const Shape& shape) {
   return out;
 }
 
+Result<RuleSet> Emitter::run_bare_text(std::string_view end) {
+  Goal goal;
+  add_to(goal, {&document_.root(), false});
+  const RuleId root = rules_.add("value");
+  MINFER_ASSIGN_OR_RETURN(const std::vector<Shape> shapes, expander_.expand(goal, Type::kString));
+  for (const Shape& shape : shapes) {
+    std::optional<Dfa> language = string_language(shape);
+    if (language && !end.empty()) language = intersect(*language, without(end));
+    if (!language) too_complex();
+    if (language && !language->empty())
+      rules_.add_alternative(root, {rule_symbol(language_rule(*language, Spelling::kPlain))});
+  }
+  if (!status_.ok()) return status_;
+  if (!rules_.prune()) return invalid_argument("JSON schema, #: no text fits the schema");
+  return std::move(rules_);
+}
+
 RuleId Emitter::string_rule(const Dfa& dfa) {
   const RuleId rule = rules_.add("string");
   rules_.add_alternative(rule,
@@ -140,7 +187,7 @@ RuleId Emitter::any_character() {
 }
 
 Symbol Emitter::character(const CharSet& set, Spelling spelling) {
-  if (spelling == Spelling::kNumber) return class_symbol(set);
+  if (spelling == Spelling::kPlain) return class_symbol(set);
   if (set == CharSet::all()) return rule_symbol(any_character());
   const CharSet plain = set.intersect(kQuoted.complement());
   const CharSet quoted = set.intersect(kQuoted);
@@ -194,8 +241,11 @@ RuleId Emitter::language_rule(const Dfa& dfa, Spelling spelling) {
     while (true) {
       const auto& ranges = edge->on.ranges();
       if (ranges.size() == 1 && ranges[0].first == ranges[0].second) {
-        text += spelling == Spelling::kString ? spelt(ranges[0].first)
-                                              : std::string(1, static_cast<char>(ranges[0].first));
+        if (spelling == Spelling::kString) {
+          text += spelt(ranges[0].first);
+        } else {
+          append_utf8(text, ranges[0].first);
+        }
       } else {
         flush();
         sequence.push_back(character(edge->on, spelling));

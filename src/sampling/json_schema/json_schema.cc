@@ -6,7 +6,10 @@ namespace minfer::sampling {
 
 Result<std::string> json_schema_to_gbnf(const JsonValue& schema, const JsonSchemaOptions& options) {
   MINFER_ASSIGN_OR_RETURN(schema::Document document, schema::Document::open(schema));
-  MINFER_ASSIGN_OR_RETURN(const schema::RuleSet rules, schema::Emitter(document).run());
+  schema::Emitter emitter(document);
+  MINFER_ASSIGN_OR_RETURN(
+      const schema::RuleSet rules,
+      options.bare_end.empty() ? emitter.run() : emitter.run_bare_text(options.bare_end));
   return rules.text(options.root, options.prefix);
 }
 

@@ -14,6 +14,9 @@ namespace minfer::sampling {
 struct JsonSchemaOptions {
   std::string root = "root";  // the name of the rule for a whole value
   std::string prefix = "";    // of the names of all other rules
+  /// Not empty: the rules read texts as they are, without quotes and escapes, that do not hold
+  /// this. Values that are no texts are left out.
+  std::string bare_end = "";
 };
 
 /// GBNF rules for the values that fit `schema`, in the one form in which they are written. Every
