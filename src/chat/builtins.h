@@ -32,6 +32,16 @@ const Text& need_text(const Value& value);
 /// str.replace: at most `limit` times where that is not negative.
 Text replace(Run& run, const Text& text, const Text& from, const Text& to, std::int64_t limit);
 
+/// `text % values`, Python's: a tuple's items, a dict's by name, or one value.
+Text percent_format(Run& run, const Text& format, const Value& values);
+/// Blanks before or after the text up to `width` characters.
+Text pad(Run& run, const Text& text, std::int64_t width, bool left);
+/// `left` and `right` times `fill` around the text.
+Text pad_by(Run& run, const Text& text, std::int64_t left, std::int64_t right, const Text& fill);
+
+/// Lists or tuples in the order of their first items, stably.
+std::vector<Value> sorted_by_first(Run& run, std::vector<Value> pairs);
+
 /// HTML's special characters as entities; text that is markup stays.
 Text escaped(const Text& text);
 /// a + b; where one is markup, the other is escaped and the sum is markup.

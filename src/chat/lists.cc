@@ -83,6 +83,11 @@ double parse_number(const std::string& text, bool& ok) {
 
 }  // namespace
 
+std::vector<Value> sorted_by_first(Run& run, std::vector<Value> pairs) {
+  const Value first(std::int64_t{0});
+  return sorted(run, pairs, &first, true, false);
+}
+
 const Value& need(const Args& args, std::size_t index, std::string_view name) {
   const Value* value = args.find(index, name);
   if (value == nullptr) fail(fmt::format("the argument '{}' is missing", name));

@@ -15,7 +15,7 @@ Value text_times(Run& run, const Text& text, std::int64_t times) {
   if (times > 0 && text.size() > 0) {
     if (times > (std::int64_t{1} << 26)) fail("the template makes too long a text");
     run.made_bytes(text.size() * static_cast<std::size_t>(times));
-    for (std::int64_t i = 0; i < times; ++i) out.append(text);
+    out.append_times(text, static_cast<std::size_t>(times));
   }
   return Value(std::move(out));
 }
@@ -78,6 +78,7 @@ Value number_operation(const std::string& op, double a, double b) {
 }  // namespace
 
 Value binary_operation(Run& run, const std::string& op, const Value& left, const Value& right) {
+  if (op == "%" && left.text() != nullptr) return Value(percent_format(run, *left.text(), right));
   std::int64_t i = 0;
   std::int64_t j = 0;
   Value out;
@@ -131,6 +132,17 @@ Text to_text(Run& run, const Value& value) {
   return text;
 }
 
+namespace {
+
+/// grouper or list of what groupby made.
+const Value* group_member(const Value& value, std::string_view name) {
+  if (value.list() == nullptr || !value.list()->group) return nullptr;
+  const std::vector<Value>& items = value.list()->items;
+  return name == "grouper" ? &items[0] : name == "list" ? &items[1] : nullptr;
+}
+
+}  // namespace
+
 Value get_attribute(Run&, const Value& value, const std::string& name) {
   if (value.is_undefined()) fail_undefined(value);
   if (value.object() != nullptr) return value.object()->attribute(name);
@@ -139,6 +151,7 @@ Value get_attribute(Run&, const Value& value, const std::string& name) {
   if (value.dict() != nullptr) {
     if (const Value* item = value.dict()->find(name)) return *item;
   }
+  if (const Value* item = group_member(value, name)) return *item;
   return Value::undefined(
       fmt::format("'{} object' has no attribute '{}'", value.type_name(), name));
 }
@@ -170,6 +183,7 @@ Value get_item(Run&, const Value& value, const Value& key) {
   }
   if (const Text* name = key.text()) {
     if (value.object() != nullptr) return value.object()->attribute(name->bytes());
+    if (const Value* item = group_member(value, name->bytes())) return *item;
     if (Value method = bind_method(value, name->bytes()); !method.is_undefined()) return method;
   }
   return Value::undefined(

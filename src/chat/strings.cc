@@ -402,11 +402,9 @@ Value filter_indent(Run& run, const Value& v, const Args& a) {
   Text blanks(std::string(4, ' '), Origin::kTemplate);
   if (width != nullptr && width->text() != nullptr) {
     blanks = *width->text();
-  } else {
-    blanks = Text(std::string(static_cast<std::size_t>(
-                                  std::clamp<std::int64_t>(integer_or(a, 0, "width", 4), 0, 1000)),
-                              ' '),
-                  Origin::kTemplate);
+  } else if (width != nullptr) {
+    const std::int64_t n = std::max<std::int64_t>(integer_or(a, 0, "width", 4), 0);
+    blanks = pad_by(run, Text(), n, 0, Text(" ", Origin::kTemplate));
   }
   const bool first = flag_or(a, 1, "first", false);
   const bool blank = flag_or(a, 2, "blank", false);

@@ -29,6 +29,19 @@ void Text::append(const Text& other, std::size_t begin, std::size_t end) {
   }
 }
 
+void Text::append_times(const Text& other, std::size_t times) {
+  if (times == 0) return;
+  bytes_.reserve(bytes_.size() + other.size() * times);
+  if (other.runs_.size() == 1) {
+    for (std::size_t i = 0; i < times; ++i) bytes_.append(other.bytes_);
+    const Origin origin = other.runs_[0].origin;
+    if (runs_.empty() || runs_.back().origin != origin) runs_.push_back({0, origin});
+    runs_.back().end = bytes_.size();
+    return;
+  }
+  for (std::size_t i = 0; i < times; ++i) append(other);
+}
+
 Text Text::sub(std::size_t begin, std::size_t end) const {
   Text out;
   out.append(*this, begin, end);

@@ -47,6 +47,7 @@ class Text {
   void append(const Text& other) { append(other, 0, other.size()); }
   /// Bytes [begin, end) of another text.
   void append(const Text& other, std::size_t begin, std::size_t end);
+  void append_times(const Text& other, std::size_t times);
   /// Bytes [begin, end).
   [[nodiscard]] Text sub(std::size_t begin, std::size_t end) const;
   /// Who wrote the byte at `at` < size().

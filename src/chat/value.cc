@@ -41,6 +41,14 @@ Value Value::list(std::vector<Value> items, bool tuple) {
   return value;
 }
 
+Value Value::group(Value grouper, Value list) {
+  Value value = Value::list({std::move(grouper), std::move(list)}, true);
+  auto group = std::make_shared<List>(*value.list());
+  group->group = true;
+  value.data_ = ListPtr(std::move(group));
+  return value;
+}
+
 Value Value::dict(Dict dict) {
   if (dict.depth() > kMaxValueDepth) fail("a value is nested too deeply");
   Value value;

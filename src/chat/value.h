@@ -75,6 +75,8 @@ class Value {
   static Value undefined(std::string what);
   static Value list(std::vector<Value> items, bool tuple = false);
   static Value dict(Dict dict);
+  /// A tuple with the names grouper and list.
+  static Value group(Value grouper, Value list);
   static Value request(std::string text) { return Value(Text(std::move(text), Origin::kRequest)); }
   static Value literal(std::string text) { return Value(Text(std::move(text), Origin::kTemplate)); }
   /// The tree of a JSON document; its strings and keys are the request's.
@@ -111,6 +113,7 @@ struct List {
   std::vector<Value> items;
   bool tuple = false;
   int depth = 1;
+  bool group = false;  // of groupby: its items are also grouper and list
 };
 
 /// Keeps the order of insertion.

@@ -111,7 +111,51 @@ TEST(ChatTemplate, NoAttributeEscapes) {
   }
 }
 
+TEST(ChatTemplate, FiltersThatCutAndFill) {
+  EXPECT_EQ(
+      text_of("{{ [1, 2, 3] | batch(2, 0) }}{{ range(5) | slice(2) }}{{ [1] | slice(3, 0) }}"),
+      "[[1, 2], [3, 0]][[0, 1, 2], [3, 4]][[1], [0], [0]]");
+  EXPECT_EQ(text_of("{% for g in l | groupby('a') %}{{ g.grouper }}{{ g.list | length }}{{ g[1] | "
+                    "map(attribute='b') | list }};{% endfor %}{% for k, v in l | groupby('c', "
+                    "default='-', case_sensitive=true) %}{{ k }}{{ v | length }}{% endfor %}",
+                    R"({"l": [{"a": "x", "b": 1}, {"a": "y", "b": 2}, {"a": "X", "b": 3}]})"),
+            "x2[1, 3];y1[2];-3");
+  EXPECT_EQ(text_of("{{ 'one, tw_o é' | wordcount }}{{ 'a b c d e' | truncate(5, leeway=0) }}|"
+                    "{{ 'ab' | center(5) }}|{{ 'ab'.ljust(3, '*') }}{{ 'ab'.rjust(3) }}"),
+            "3a...|  ab |ab* ab");
+}
+
+TEST(ChatTemplate, PercentFormat) {
+  EXPECT_EQ(text_of("{{ '%s and %r, %d%%' % ('a', 'b', 3.9) }}{{ '%(k)s' % {'k': 1} }}"),
+            "a and 'b', 3%1");
+  EXPECT_EQ(
+      text_of("{{ '%5.2f|%-4d|%04d|%+d|%#x|%c|%.2s|%*d' % (2.5, 3, -3, 3, 255, 65, 'abc', 3, 1)"
+              " }}{{ '%s-%s' | format('a', 3) }}"),
+      " 2.50|3   |-003|+3|0xff|A|ab|  1a-3");
+  for (const char* source :
+       {"{{ '%s %s' % 'a' }}", "{{ 'x' % 1 }}", "{{ '%q' % 1 }}", "{{ '%d' % 'a' }}",
+        "{{ '%' % 1 }}", "{{ '%(k)s' % 1 }}", "{{ '%(k' % {} }}", "{{ '%x' % 1.5 }}"}) {
+    EXPECT_NE(error_of(source), "") << source;
+  }
+}
+
+TEST(ChatTemplate, CyclerAndJoiner) {
+  EXPECT_EQ(text_of("{% set c = cycler('a', 'b') %}{{ c.next() ~ c.next() ~ c.next() ~ c.current }}"
+                    "{% set _ = c.reset() %}{{ c.current }}"
+                    "{% set j = joiner('|') %}{{ j() }}1{{ j() }}2{{ j() }}"),
+            "ababa1|2|");
+  EXPECT_NE(error_of("{{ cycler() }}"), "");
+}
+
 TEST(ChatTemplate, Limits) {
+  for (const char* source : {"{{ '%*d' % (99999999999, 1) }}", "{{ '%99999999999d' % 1 }}",
+                             "{{ '%.99999d' % 1 }}", "{{ 'x' | center(999999999) }}",
+                             "{{ 'x'.ljust(999999999) }}", "{{ [1] | batch(9999999, 0) }}",
+                             "{{ [1] | slice(9999999) }}", "{{ 'a' | indent(999999999999) }}",
+                             "{% for i in range(999) %}{{ 'x' | center(60000000) }}{% endfor %}",
+                             "{{ range(99999) | map('center', 9999) | list | length }}"}) {
+    EXPECT_NE(error_of(source), "") << source;
+  }
   EXPECT_NE(
       error_of("{% for a in range(99999) %}{% for b in range(99999) %}x{% endfor %}{% endfor %}"),
       "");
