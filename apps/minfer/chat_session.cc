@@ -86,11 +86,18 @@ engine::ConversationParts ChatSession::parts() {
   parts.writer = writer_.get();
   parts.encoder = encoder_.get();
   parts.token_bytes = [&tokenizer] { return std::make_unique<TokenizerBytes>(tokenizer); };
-  parts.sampler = [this, &tokenizer](std::uint32_t attempt) {
+  parts.sampler = [this, &tokenizer](std::uint32_t attempt) -> Result<sampling::Sampler> {
     sampling::SamplerOptions settings = sampling_;
     settings.attempt = attempt;
-    return sampling::Sampler::create(settings, loaded_.model().hparams().n_vocab,
-                                     tokenizer.vocab().end_of_generation(), breaker_bytes_);
+    const std::int64_t n_vocab = loaded_.model().hparams().n_vocab;
+    MINFER_ASSIGN_OR_RETURN(
+        sampling::Sampler sampler,
+        sampling::Sampler::create(settings, n_vocab, tokenizer.vocab().end_of_generation(),
+                                  breaker_bytes_));
+    MINFER_ASSIGN_OR_RETURN(
+        auto constraint, make_constraint(grammar_, tokenizer, static_cast<std::int32_t>(n_vocab)));
+    sampler.own_constraint(std::move(constraint));
+    return sampler;
   };
   if (speculation_.draft != nullptr) {
     parts.ahead = [this](engine::RewindableSource& source,
@@ -122,6 +129,10 @@ Status ChatSession::open_conversation(const Invocation& invocation, const EnvSwi
   writer_ = std::make_unique<Writer>(*template_, std::move(shape), render);
   encoder_ = std::make_unique<SpanEncoder>(*tokenizer, *template_);
   MINFER_RETURN_IF_ERROR(set_sampling(invocation));
+  // A grammar that the model cannot follow is refused now, not with the first reply.
+  MINFER_RETURN_IF_ERROR(
+      make_constraint(grammar_, *tokenizer, static_cast<std::int32_t>(model.hparams().n_vocab))
+          .status());
 
   MINFER_ASSIGN_OR_RETURN(plan_, plan_session(loaded_, invocation, env, 0, 0));
   plan_.options.max_sequences = kMaxSequences;
@@ -188,6 +199,7 @@ Status ChatSession::open_file(const Invocation& invocation) {
 Result<std::unique_ptr<ChatSession>> ChatSession::open(const Invocation& invocation,
                                                        const EnvSwitches& env) {
   std::unique_ptr<ChatSession> chat(new ChatSession());
+  MINFER_ASSIGN_OR_RETURN(chat->grammar_, output_grammar(invocation));
   MINFER_ASSIGN_OR_RETURN(chat->loaded_, load(invocation, env));
   MINFER_RETURN_IF_ERROR(chat->open_conversation(invocation, env));
   MINFER_RETURN_IF_ERROR(chat->open_file(invocation));

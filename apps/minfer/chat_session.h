@@ -17,6 +17,7 @@
 #include "engine/conversation.h"
 #include "engine/session_file.h"
 #include "load.h"
+#include "output_grammar.h"
 #include "speculation_choice.h"
 
 namespace minfer::app {
@@ -60,6 +61,7 @@ class ChatSession {
   std::unique_ptr<Writer> writer_;
   std::unique_ptr<SpanEncoder> encoder_;
   sampling::SamplerOptions sampling_;
+  OutputGrammar grammar_;
   std::vector<std::string> breaker_bytes_;  // of the tokens, for sampling_
   SpeculationChoice speculation_;
   engine::GainOptions gain_;

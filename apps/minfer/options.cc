@@ -19,11 +19,11 @@ const OptionRow kOptions[] = {
   {"ignore-eos", 0, kTalk, &Options::ignore_eos, "", 0, 0, "off", "never draw an end-of-generation token", "Length"},
   {"stop", 0, kTalk, &Options::stops, "STR", 0, 0, "none", "end the answer before this text (repeatable)", "Length"},
 
-  {"grammar", 0, kRun, &Options::grammar, "FILE", 0, 0, "none", "the answer follows this GBNF grammar (docs/grammar.md)", "Structured output"},
-  {"grammar-str", 0, kRun, &Options::grammar_str, "GBNF", 0, 0, "none", "the grammar itself in place of a file", "Structured output"},
-  {"json-schema", 0, kRun, &Options::json_schema, "FILE", 0, 0, "none", "the answer is JSON that fits this JSON Schema (docs/json-schema.md)", "Structured output"},
-  {"json-schema-str", 0, kRun, &Options::json_schema_str, "SCHEMA", 0, 0, "none", "the schema itself in place of a file", "Structured output"},
-  {"json-object", 0, kRun, &Options::json_object, "", 0, 0, "off", "the answer is one JSON object", "Structured output"},
+  {"grammar", 0, kTalk, &Options::grammar, "FILE", 0, 0, "none", "the answer follows this GBNF grammar (docs/grammar.md)", "Structured output"},
+  {"grammar-str", 0, kTalk, &Options::grammar_str, "GBNF", 0, 0, "none", "the grammar itself in place of a file", "Structured output"},
+  {"json-schema", 0, kTalk, &Options::json_schema, "FILE", 0, 0, "none", "the answer is JSON that fits this JSON Schema (docs/json-schema.md)", "Structured output"},
+  {"json-schema-str", 0, kTalk, &Options::json_schema_str, "SCHEMA", 0, 0, "none", "the schema itself in place of a file", "Structured output"},
+  {"json-object", 0, kTalk, &Options::json_object, "", 0, 0, "off", "the answer is one JSON object", "Structured output"},
 
   {"file", 'f', kRun | kTokenize | kPrime, &Options::files, "FILE", 0, 0, "none", "add a file to the prompt, - is standard input (repeatable)", "Prompt"},
   {"no-stdin", 0, kRun | kPrime, &Options::no_stdin, "", 0, 0, "off", "leave a pipe on standard input unread", "Prompt"},

@@ -69,13 +69,13 @@ Result<OutputGrammar> output_grammar(const Invocation& invocation) {
   return output;
 }
 
-Result<std::unique_ptr<sampling::Constraint>> make_constraint(const OutputGrammar& grammar,
+Result<std::unique_ptr<sampling::Constraint>> make_constraint(OutputGrammar& grammar,
                                                               const text::Tokenizer& tokenizer,
                                                               std::int32_t n_vocab) {
   if (!grammar) return std::unique_ptr<sampling::Constraint>();
+  if (grammar.vocab == nullptr) grammar.vocab = engine::make_grammar_vocab(tokenizer, n_vocab);
   MINFER_ASSIGN_OR_RETURN(auto constraint,
-                          sampling::GrammarConstraint::create(
-                              grammar.grammar, engine::make_grammar_vocab(tokenizer, n_vocab)));
+                          sampling::GrammarConstraint::create(grammar.grammar, grammar.vocab));
   return std::unique_ptr<sampling::Constraint>(std::move(constraint));
 }
 

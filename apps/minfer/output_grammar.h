@@ -1,6 +1,6 @@
 // The grammar that an answer must follow, as the options ask for it.
 //
-// Thread-safety: pure functions; an OutputGrammar is a value.
+// Thread-safety: one thread.
 #pragma once
 
 #include <cstdint>
@@ -11,13 +11,15 @@
 #include "parse.h"
 #include "sampling/constraint.h"
 #include "sampling/grammar/grammar.h"
+#include "sampling/grammar/grammar_vocab.h"
 #include "text/tokenizer.h"
 
 namespace minfer::app {
 
 struct OutputGrammar {
-  std::shared_ptr<const sampling::Grammar> grammar;  // null: the answer is free
-  std::string noun = "text";                         // what the answer is, for messages
+  std::shared_ptr<const sampling::Grammar> grammar;     // null: the answer is free
+  std::string noun = "text";                            // what the answer is, for messages
+  std::shared_ptr<const sampling::GrammarVocab> vocab;  // made with the first constraint
 
   explicit operator bool() const { return grammar != nullptr; }
 };
@@ -27,9 +29,10 @@ struct OutputGrammar {
 /// schema that is none or not supported, with keyword and JSON pointer.
 Result<OutputGrammar> output_grammar(const Invocation& invocation);
 
-/// A constraint for one answer; null where the answer is free. kInvalidArgument: the grammar names
-/// a token that the model does not have.
-Result<std::unique_ptr<sampling::Constraint>> make_constraint(const OutputGrammar& grammar,
+/// A constraint for one answer; null where the answer is free. The first one for a grammar takes up
+/// to 0.1 s, the others are cheap: all must be for the same model. kInvalidArgument: the grammar
+/// names a token that the model does not have.
+Result<std::unique_ptr<sampling::Constraint>> make_constraint(OutputGrammar& grammar,
                                                               const text::Tokenizer& tokenizer,
                                                               std::int32_t n_vocab);
 

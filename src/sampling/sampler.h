@@ -10,6 +10,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -49,6 +50,11 @@ class Sampler {
   /// What the next tokens must obey, or null for nothing. Not owned: it must outlive its use here.
   /// The sampler calls allows(), allowed() and accept() alone.
   void set_constraint(Constraint* constraint) { constraint_ = constraint; }
+  /// The same, kept as long as the sampler and its copies.
+  void own_constraint(std::shared_ptr<Constraint> constraint) {
+    owned_constraint_ = std::move(constraint);
+    constraint_ = owned_constraint_.get();
+  }
 
   /// Mirostat's state, in bits: all that a later token depends on beside the accepted tokens.
   [[nodiscard]] double mu() const { return mu_; }
@@ -64,6 +70,7 @@ class Sampler {
   SamplerOptions options_;
   std::vector<TokenId> never_penalized_;
   Constraint* constraint_ = nullptr;
+  std::shared_ptr<Constraint> owned_constraint_;
   History history_;
   Dry dry_;
   double mu_;

@@ -89,5 +89,17 @@ class Ends(rig.Test):
         self.assertEqual(len(texts), 1)
 
 
+class Chat(rig.Test):
+    def test_every_reply_follows_the_grammar(self):
+        done = self.ok(minfer("chat", tiny(), "-q", "--grammar-str", 'root ::= "yes" | "no"',
+                              stdin=b"one\ntwo\n/regen\n/alt 3\n"))
+        self.assertRegex(done.text, r"\A\s*(yes|no)\s+(yes|no)\s+(yes|no)\s")
+        self.assertFalse(set(done.text) - set("yesno \n123456789.:()[]*/"), done.text)
+
+    def test_a_bad_grammar_is_refused_before_the_model(self):
+        self.refused(minfer("chat", "no-such.gguf", "--grammar-str", "root ::= x", stdin=b"one\n"), 2,
+                     "column 10", "not defined")
+
+
 if __name__ == "__main__":
     rig.main()
