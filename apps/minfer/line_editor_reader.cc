@@ -20,7 +20,7 @@ constexpr std::string_view kPromptStyle = "\x1b[1;32m";
 constexpr std::string_view kLeaveHint = "(Ctrl+C again or Ctrl+D leaves)";
 
 /// Waits for input, for at most `milliseconds` (-1: for ever). A change of the terminal that came
-/// before ends it too.
+/// before ends it too. How many descriptors are ready; -1: interrupted, -2: failed.
 int wait_for_input(int milliseconds, bool& redraw, bool& resized) {
   sigset_t block;
   sigset_t before;
@@ -30,7 +30,7 @@ int wait_for_input(int milliseconds, bool& redraw, bool& resized) {
   sigprocmask(SIG_BLOCK, &block, &before);
   redraw = take_resumed();
   resized = take_resized();
-  int ready = 0;
+  int ready = -1;
   if (!redraw && !resized) {
     pollfd input{STDIN_FILENO, POLLIN, 0};
     timespec timeout{milliseconds / 1000, milliseconds % 1000 * 1'000'000L};
@@ -101,7 +101,11 @@ TerminalReader::Event TerminalReader::wait() {
   }
   bool redraw = false;
   bool resized = false;
-  const int ready = wait_for_input(timeout, redraw, resized);
+  int ready = -1;
+  while (ready == -1 && !redraw && !resized) ready = wait_for_input(timeout, redraw, resized);
+  // A signal that came with a key goes first: the key is drawn on the terminal as it is now.
+  redraw = take_resumed() || redraw;
+  resized = take_resized() || resized;
   if (redraw) {
     view_.forget();
     write("\r\x1b[J");
@@ -113,7 +117,6 @@ TerminalReader::Event TerminalReader::wait() {
   }
   if (ready == -2) return Event::kGone;
   if (ready > 0) return read_keys() ? Event::kKeys : Event::kGone;
-  if (ready < 0) return Event::kRedraw;
   if (!decoder_.waiting()) return Event::kQuiet;
   std::vector<KeyEvent> keys;
   decoder_.give_up(keys);

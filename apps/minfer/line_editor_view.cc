@@ -117,6 +117,7 @@ std::string LineView::clear_resized(int columns) {
     const int width = std::max(shown_[i].width, 1);
     above += static_cast<std::size_t>((width + columns - 1) / columns);
   }
+  above += static_cast<std::size_t>(cursor_column_ / columns);
   std::string out = "\r";
   if (above > 0) out += fmt::format("\x1b[{}A", above);
   out += kEraseBelow;
@@ -148,6 +149,7 @@ std::string LineView::clear_screen() {
 void LineView::forget() {
   shown_.clear();
   cursor_row_ = 0;
+  cursor_column_ = 0;
   top_ = 0;
 }
 
@@ -157,6 +159,7 @@ void LineView::go_to(std::string& out, std::size_t row, int column) {
   out += '\r';
   if (column > 0) out += fmt::format("\x1b[{}C", column);
   cursor_row_ = row;
+  cursor_column_ = column;
 }
 
 void LineView::write_row(std::string& out, std::size_t at, const ViewRow& row) {

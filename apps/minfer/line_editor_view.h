@@ -62,7 +62,8 @@ class LineView {
   std::string prompt_style_;
   std::vector<ViewRow> shown_;
   std::size_t cursor_row_ = 0;  // of the terminal's cursor in shown_
-  std::size_t top_ = 0;         // the first row of the layout that is shown
+  int cursor_column_ = 0;
+  std::size_t top_ = 0;  // the first row of the layout that is shown
 };
 
 }  // namespace minfer::app
