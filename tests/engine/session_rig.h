@@ -108,7 +108,9 @@ inline std::string bytes_of(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 inline void set_bytes(const std::string& path, const std::string& bytes) {
-  std::ofstream(path, std::ios::binary | std::ios::trunc) << bytes;
+  // Some file systems write a file out at once that was cut to nothing and filled again.
+  std::filesystem::remove(path);
+  std::ofstream(path, std::ios::binary) << bytes;
 }
 
 }  // namespace minfer::tests
