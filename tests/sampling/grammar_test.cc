@@ -241,6 +241,27 @@ TEST(Grammar, agrees_with_backtracking) {
   EXPECT_LT(n_refused, 2400);
 }
 
+TEST(Grammar, alternatives_that_begin_alike_stay_few) {
+  // Without common prefixes read once, each level of a nesting would double the stacks.
+  const auto grammar = compiled(
+      "root ::= \"(\" n \")\" | \"(\" n \",\" root \")\" | \"(\" n \"]\" | [0-9]\n"
+      "n ::= root | \"<\" [a-z] root \">\" | \"<\" [a-z] root \"/>\"");
+  std::string text;
+  for (int i = 0; i < 500; ++i) text += "(<x";
+  text += '7';
+  for (int i = 0; i < 500; ++i) text += i % 2 == 0 ? "/>]" : ">,(1))";
+  EXPECT_TRUE(*grammar_accepts(*grammar, text));
+  EXPECT_FALSE(*grammar_accepts(*grammar, text + ")"));
+  // A list of words is a trie.
+  std::string words = "root ::= \"x\"";
+  for (int i = 0; i < 20000; ++i) words += fmt::format(" | \"w{}\"", i);
+  const auto list = compiled(words);
+  EXPECT_TRUE(*grammar_accepts(*list, "w19999"));
+  EXPECT_FALSE(*grammar_accepts(*list, "w20000"));
+  Machine machine(list->program());
+  EXPECT_EQ(machine.configs(*machine.start()).size(), 2U);
+}
+
 TEST(Grammar, characters_may_be_cut_anywhere) {
   const auto grammar = compiled("root ::= \"é🦙\" [à-ï]");
   auto state = GrammarState::create(grammar);

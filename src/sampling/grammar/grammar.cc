@@ -1,6 +1,7 @@
 #include "sampling/grammar/grammar.h"
 
 #include "sampling/grammar/check.h"
+#include "sampling/grammar/factor.h"
 #include "sampling/grammar/parser.h"
 
 namespace minfer::sampling {
@@ -8,6 +9,7 @@ namespace minfer::sampling {
 Result<std::shared_ptr<const Grammar>> Grammar::compile(std::string_view gbnf) {
   MINFER_ASSIGN_OR_RETURN(Program program, parse_grammar(gbnf));
   MINFER_RETURN_IF_ERROR(check_program(program));
+  factor_prefixes(program);
   return std::shared_ptr<const Grammar>(new Grammar(std::move(program)));
 }
 

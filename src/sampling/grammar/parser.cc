@@ -269,19 +269,14 @@ class Parser {
     }
   }
 
+  /// Equal classes are one, so that alternatives that begin alike are seen to.
   Fragment character(CharClass set) {
-    const CharClass::Range range = set.ranges().front();
-    std::uint32_t index = 0;
-    if (set.ranges().size() == 1 && range.first == range.last) {
-      const auto [at, is_new] = single_characters_.try_emplace(
-          range.first, static_cast<std::uint32_t>(program_.classes.size()));
-      index = at->second;
-      if (is_new) program_.classes.push_back(std::move(set));
-    } else {
-      index = static_cast<std::uint32_t>(program_.classes.size());
-      program_.classes.push_back(std::move(set));
-    }
-    return single(emit(Op::kChar, index));
+    std::u32string key;
+    for (const CharClass::Range& range : set.ranges()) key.append({range.first, range.last});
+    const auto [at, is_new] =
+        classes_.try_emplace(std::move(key), static_cast<std::uint32_t>(program_.classes.size()));
+    if (is_new) program_.classes.push_back(std::move(set));
+    return single(emit(Op::kChar, at->second));
   }
 
   void append(std::optional<Fragment>& to, Fragment fragment) {
@@ -355,7 +350,7 @@ class Parser {
   Scanner in_;
   Program program_;
   std::unordered_map<std::string, std::uint32_t> rules_;
-  std::unordered_map<char32_t, std::uint32_t> single_characters_;
+  std::unordered_map<std::u32string, std::uint32_t> classes_;
   std::string rule_name_;
   std::uint32_t rule_ = 0;
   Place item_place_;
