@@ -32,19 +32,21 @@ class TypeAhead {
     const auto start = Clock::now();
     const auto more = conversation_.prefill_ahead(*message, n_tokens_);
     const std::chrono::duration<double> spent = Clock::now() - start;
-    if (spent.count() > kMostSeconds) n_tokens_ = std::max(1, n_tokens_ / 2);
-    if (spent.count() < kMostSeconds / 4) n_tokens_ = std::min(kMostTokens, n_tokens_ * 2);
+    if (spent.count() > kMostSeconds) n_tokens_ = std::max(kFewest, n_tokens_ / 2);
+    if (spent.count() < kMostSeconds / 2) n_tokens_ = std::min(kMost, n_tokens_ * 2);
     // What is wrong with it will be said when it is sent.
     return more.ok() && *more;
   }
 
  private:
-  static constexpr double kMostSeconds = 0.08;
-  static constexpr std::int32_t kMostTokens = 256;
+  // A key may wait for so long. Few tokens at once would take nearly as long as many.
+  static constexpr double kMostSeconds = 0.15;
+  static constexpr std::int32_t kFewest = 16;
+  static constexpr std::int32_t kMost = 512;
 
   engine::Conversation& conversation_;
   const ChatLoop& loop_;
-  std::int32_t n_tokens_ = 8;
+  std::int32_t n_tokens_ = 64;
 };
 
 History open_history(const Options& options) {

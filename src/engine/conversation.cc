@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 
 #include "base/utf8.h"
 
@@ -212,7 +213,9 @@ Result<Reply> Conversation::answer(std::uint32_t attempt, const ReplyHooks& hook
   attempt_ = attempt;
 
   GenerateResult result;
+  const auto start = std::chrono::steady_clock::now();
   const Status status = prefill(prompt, hooks);
+  const std::chrono::duration<double> prefilled = std::chrono::steady_clock::now() - start;
   if (status.ok()) {
     std::unique_ptr<LogitsSource> ahead;
     if (parts_.ahead) ahead = parts_.ahead(*source_, stream_);
@@ -230,7 +233,7 @@ Result<Reply> Conversation::answer(std::uint32_t attempt, const ReplyHooks& hook
   reply.finish = result.finish;
   reply.status = result.status;
   reply.n_tokens = static_cast<std::int32_t>(result.ids.size());
-  reply.prefill_seconds = result.prefill_seconds;
+  reply.prefill_seconds = prefilled.count() + result.prefill_seconds;
   reply.decode_seconds = result.decode_seconds;
   take_reply(prompt, result, reply);
   return reply;
