@@ -86,7 +86,6 @@ Value method_rjust(Run& run, const Value& v, const Args& a) {
 }
 
 Value filter_truncate(Run& run, const Value& v, const Args& a) {
-  const Text text = to_text(run, v);
   const std::int64_t length = integer_or(a, 0, "length", 255);
   const bool kill_words = flag_or(a, 1, "killwords", false);
   const Value* given = a.find(2, "end");
@@ -94,7 +93,9 @@ Value filter_truncate(Run& run, const Value& v, const Args& a) {
   const std::int64_t leeway = integer_or(a, 3, "leeway", 5);
   if (length < length_of(end)) fail("truncate: the length is less than the end's");
   if (leeway < 0) fail("truncate: the leeway is negative");
-  if (leeway > INT64_MAX - length || length_of(text) <= length + leeway) return Value(text);
+  std::int64_t n = 0;
+  if (filter_length(run, v, {}).integer(n) && n - leeway <= length) return v;
+  const Text& text = need_text(v);
   Text out = first_chars(text, length - length_of(end));
   const std::size_t blank = out.bytes().rfind(' ');
   if (!kill_words && blank != std::string::npos) out = out.sub(0, blank);

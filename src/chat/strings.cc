@@ -226,8 +226,23 @@ Value filter_upper(Run& run, const Value& v, const Args&) {
 Value filter_lower(Run& run, const Value& v, const Args&) {
   return Value(change_case(to_text(run, v), Case::kLower));
 }
+// jinja2's own idea of a word, unlike str.title's: it begins behind white space and - ( { [ <.
 Value filter_title(Run& run, const Value& v, const Args&) {
-  return Value(first_upper(to_text(run, v), true));
+  const Text text = to_text(run, v);
+  const auto starts = char_starts(text.bytes());
+  Text out;
+  bool inside = false;
+  for (std::size_t i = 0; i + 1 < starts.size(); ++i) {
+    const char32_t code = decode_char(text.bytes(), starts[i]).code;
+    out.append(
+        change_case(text.sub(starts[i], starts[i + 1]), inside ? Case::kLower : Case::kUpper));
+    inside =
+        !is_space(code) && code != '-' && code != '(' && code != '{' && code != '[' && code != '<';
+  }
+  return Value(std::move(out));
+}
+Value method_title(Run&, const Value& v, const Args&) {
+  return Value(first_upper(*v.text(), true));
 }
 Value filter_capitalize(Run& run, const Value& v, const Args&) {
   return Value(first_upper(to_text(run, v), false));
@@ -408,7 +423,7 @@ Value filter_indent(Run& run, const Value& v, const Args& a) {
   }
   const bool first = flag_or(a, 1, "first", false);
   const bool blank = flag_or(a, 2, "blank", false);
-  const Text text = to_text(run, v);
+  const Text& text = need_text(v);
   Text out;
   for (std::size_t begin = 0; begin <= text.size();) {
     const std::size_t line_end = std::min(text.bytes().find('\n', begin), text.size());

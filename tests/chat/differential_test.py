@@ -28,10 +28,17 @@ FILTERS = ["length", "upper", "lower", "trim", "first", "last", "list", "join(',
            "float", "sort", "reverse | list", "unique | list", "tojson", "default('D')", "title",
            "capitalize", "abs", "sum", "min", "max", "items | list", "dictsort", "replace('a', 'b')",
            "map('upper') | list", "map(attribute='r') | list", "selectattr('r', 'eq', 'u') | list",
-           "reject('none') | list", "default('D', true)", "round", "tojson(indent=2)"]
+           "reject('none') | list", "default('D', true)", "round", "tojson(indent=2)",
+           "batch(2) | list", "batch(c1, ca) | list", "batch(n, 0) | list", "slice(2) | list",
+           "slice(c1 + c1, ca) | list", "slice(n) | list", "slice(c2) | list", "groupby('r')",
+           "groupby('c', case_sensitive=y)", "groupby('q', default=ca)", "groupby('r') | map(attribute='list') | list",
+           "wordcount", "center(9)", "center(c3)", "truncate(n, true)", "truncate(c1 + c1, false, '')",
+           "truncate(4, leeway=0)", "format(n, ca)", "format(k=n)", "indent(2)", "indent(c1, true)", "indent(n, false, true)"]
+FORMATS = ["%s", "%r", "%d", "%5.1f|", "%-6s|", "%06d", "%+d", "% d", "%x", "%#o", "%c", "%%", "%s %s", "%(k)s",
+           "%(b)05d", "%.2s", "%e", "%g", "%i%%", "%*d", "%q", "%", "%(k", "x"]
 METHODS = ["strip()", "split(',')", "split()", "upper()", "startswith('x')", "endswith('\\n')", "items() | list",
            "get('k')", "get('q', 3)", "keys() | list", "values() | list", "replace('x', 'yy')", "rstrip()",
-           "find('c')", "title()", "splitlines()", "rsplit(',', 1)", "isupper()", "count('x')", "k", "a"]
+           "find('c')", "center(7)", "ljust(9)", "rjust(8, '*')", "center(6, ca)", "title()", "splitlines()", "rsplit(',', 1)", "isupper()", "count('x')", "k", "a"]
 TESTS = ["defined", "none", "string", "mapping", "number", "iterable", "true", "boolean", "sequence",
          "integer", "not defined", "eq 1", "in [1, 'a']"]
 BINARY = ["+", "-", "*", "//", "~", "==", "!=", "<", ">=", "in", "not in", "and", "or"]
@@ -41,7 +48,11 @@ def expression(r, depth):
     if depth == 0 or r.random() < 0.2:
         return r.choice(ATOMS)
     sub = lambda: expression(r, depth - 1)
-    kind = r.randrange(8)
+    kind = r.randrange(10)
+    if kind == 8:
+        return f"({r.choice(FORMATS)!r} ~ ca[1:]) % ({r.choice([sub(), f'({sub()}, {sub()})', f'({sub()},)', 'd'])})"
+    if kind == 9:
+        return f"(({sub()}) ~ {r.choice(FORMATS)!r}) | format({sub()})"
     if kind == 0:
         return f"({sub()}) {r.choice(BINARY)} ({sub()})"
     if kind == 1:
@@ -66,7 +77,17 @@ def statement(r, depth):
     if depth == 0 or r.random() < 0.4:
         return f"{blank}{{{{{dash} {e()} {end}}}}}"
     body = "".join(statement(r, depth - 1) for _ in range(r.randrange(1, 3)))
-    kind = r.randrange(5)
+    kind = r.randrange(9)
+    name = r.choice(["v", "s", "n", "l"])
+    if kind == 5:
+        return f"{{% set {name} %}}{{{{ {name} }}}}{body}{{% endset %}}{{{{ {name} }}}}"
+    if kind == 6:
+        return (f"{{% set c = cycler({e()}, 'b') %}}{{{{ c.next() }}}}{body}{{{{ c.next() }}}}{{{{ c.current }}}}"
+                f"{{% set j = joiner({e()}) %}}{{{{ j() }}}}{{{{ j() }}}}")
+    if kind == 7:
+        return f"{{% with {name} = {e()} %}}{body}{{% set {name} = {name} %}}{{{{ {name} }}}}{{% endwith %}}"
+    if kind == 8:
+        return f"{{% for {name} in l %}}{body}{{% set {name} = {e()} %}}{{{{ {name} }}}}{{% endfor %}}{{{{ {name} }}}}"
     if kind == 0:
         return f"{blank}{{%{dash} if {e()} {end}%}}\n{body}{{% else %}}B{blank}{{%{dash} endif {end}%}}\n"
     if kind == 1:
