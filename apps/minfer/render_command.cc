@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "chat/request.h"
+#include "chat/tool_prompt.h"
 #include "chat_prompt.h"
 #include "commands.h"
 #include "gguf/file.h"
@@ -47,6 +48,8 @@ Result<Rendered> render_messages(const Options& options, chat::TemplateSources s
   MINFER_ASSIGN_OR_RETURN(const auto chat, chat::ChatTemplate::create(std::move(sources)));
   MINFER_ASSIGN_OR_RETURN(JsonValue arguments, template_arguments(options));
   if (!arguments.is_null()) request->conversation.arguments = std::move(arguments);
+  MINFER_ASSIGN_OR_RETURN(const bool described, chat::describe_tools(chat, *request));
+  if (described) print_error(chat::kToolPromptNote);
   MINFER_ASSIGN_OR_RETURN(const chat::RenderOptions render, render_options(options));
   MINFER_ASSIGN_OR_RETURN(auto spans, chat.render(request->conversation, render));
   return Rendered{fmt::format("{}\n{}", chat.source(false), chat.source(true)), std::move(spans)};

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "chat/tool_schema.h"
+
 namespace minfer::chat {
 
 Result<ChatTemplate::Variant> ChatTemplate::make_variant(std::string source,
@@ -47,7 +49,7 @@ std::string_view ChatTemplate::source(bool with_tools) const { return variant(wi
 
 Result<std::vector<PromptSpan>> ChatTemplate::render(const Conversation& conversation,
                                                      const RenderOptions& options) const {
-  MINFER_RETURN_IF_ERROR(check_tools(conversation.tools));
+  MINFER_RETURN_IF_ERROR(parse_tools(conversation.tools).status());
   const JsonValue::Array* tools = conversation.tools.array();
   const bool with_tools = tools != nullptr && !tools->empty();
   const Variant& chosen = variant(with_tools);

@@ -39,7 +39,7 @@ struct Conversation {
 };
 
 /// The prompt of the conversation under one template, whose abilities shape the messages
-/// (chat/messages.h). `conversation.tools` are checked (check_tools). Most callers want
+/// (chat/messages.h). `conversation.tools` have passed parse_tools. Most callers want
 /// ChatTemplate::render. Errors: kInvalidArgument, what is no
 /// conversation, by path; those of Template::render.
 Result<std::vector<PromptSpan>> render_conversation(const Template& source,

@@ -296,27 +296,6 @@ Result<std::vector<ChatMessage>> read_messages(const JsonValue& messages) {
   return out;
 }
 
-Status check_tools(const JsonValue& tools) {
-  if (tools.is_null()) return ok_status();
-  if (tools.array() == nullptr) return invalid_argument("tools: a list of tools is needed");
-  for (std::size_t i = 0; i < tools.array()->size(); ++i) {
-    const JsonValue& tool = (*tools.array())[i];
-    const std::string* type = text_of(tool.find("type"));
-    if (tool.find("type") != nullptr && (type == nullptr || *type != "function"))
-      return unsupported(fmt::format("tools[{}].type: only function is known", i));
-    const JsonValue* function = tool.find("function");
-    const std::string* name = function != nullptr ? text_of(function->find("name")) : nullptr;
-    if (name == nullptr || name->empty())
-      return invalid_argument(
-          fmt::format("tools[{}].function.name: the name of a function is needed", i));
-    const JsonValue* parameters = function->find("parameters");
-    if (!is_absent(parameters) && parameters->object() == nullptr)
-      return invalid_argument(
-          fmt::format("tools[{}].function.parameters: a JSON schema is needed", i));
-  }
-  return ok_status();
-}
-
 void adapt_messages(std::vector<ChatMessage>& messages, const Abilities& abilities,
                     bool knows_developer) {
   CallNames names(abilities.short_call_ids);

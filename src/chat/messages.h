@@ -31,10 +31,6 @@ struct ChatMessage {
 /// (`messages[2].tool_calls[0].function.name`), kUnsupported a part that is no text.
 Result<std::vector<ChatMessage>> read_messages(const JsonValue& messages);
 
-/// Checks a list of {type: function, function: {name, ...}}; null is an empty list.
-/// kInvalidArgument by path.
-Status check_tools(const JsonValue& tools);
-
 /// What the template would drop or refuse is said in a way that it knows:
 /// - `developer` is `system` where the source does not know it (`knows_developer`);
 /// - system text goes before the next user's message;

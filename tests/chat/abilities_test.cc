@@ -230,11 +230,11 @@ TEST(ChatAbilities, BadMessagesAreNamedByPath) {
             "ERROR messages[0].content: text, null or a list of parts is needed");
   EXPECT_EQ(error(R"([{"role": "tool", "content": "", "tool_call_id": 1}])"),
             "ERROR messages[0].tool_call_id: a text is needed");
-  EXPECT_EQ(error(kSystemAndUser, "{}"), "ERROR tools: a list of tools is needed");
+  EXPECT_EQ(error(kSystemAndUser, "{}"), "ERROR tools: an array is needed");
   EXPECT_EQ(error(kSystemAndUser, R"([{"type": "function"}])"),
-            "ERROR tools[0].function.name: the name of a function is needed");
+            "ERROR tools[0].function: an object is needed");
   EXPECT_EQ(error(kSystemAndUser, R"([{"type": "web", "function": {"name": "f"}}])"),
-            "ERROR tools[0].type: only function is known");
+            "ERROR tools[0].type: only \"function\" is known");
 }
 
 TEST(ChatAbilities, AHostileTemplateEndsTheProbe) {

@@ -137,6 +137,32 @@ TEST(ChatConversation, NeighboursOfOneHandAreOneSpan) {
   }
 }
 
+TEST(ChatRequest, T_02_ToolsOfATemplateWithoutThemAreDescribed) {
+  const auto chat = ChatTemplate::create(
+      {"{% for m in messages %}[{{ m.role }}]{{ m.content }}{% endfor %}", {}, {}});
+  ASSERT_TRUE(chat.ok());
+  const std::string body = R"("tools": [{"type": "function", "function": {"name": "weather"}}],
+      "messages": [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "a"}])";
+  auto request = read_request(*parse_json("{" + body + "}"));
+  ASSERT_TRUE(request.ok()) << request.status().message();
+  EXPECT_TRUE(*describe_tools(*chat, *request));
+  const auto spans = chat->render(request->conversation, {});
+  ASSERT_TRUE(spans.ok()) << spans.status().message();
+  EXPECT_EQ(said_by(*spans, 1), "a");
+  EXPECT_TRUE(said_by(*spans, 0).starts_with("Be brief.\n\n"));
+  EXPECT_NE(said_by(*spans, 0).find("weather"), std::string::npos);
+  EXPECT_FALSE(*describe_tools(*chat, *request));
+  auto required = read_request(*parse_json("{" + body + R"(, "tool_choice": "required"})"));
+  ASSERT_TRUE(required.ok());
+  EXPECT_EQ(describe_tools(*chat, *required).status().message(),
+            "tool_choice: template has no tool support");
+  auto bare = read_request(*parse_json(
+      R"({"tools": [{"type": "function", "function": {"name": "weather"}}], "messages":
+          [{"role": "user", "content": "a"}]})"));
+  EXPECT_TRUE(*describe_tools(*chat, *bare));
+  EXPECT_EQ(bare->conversation.messages.array()->size(), 2U);
+}
+
 TEST(ChatRequest, ListOfMessagesOrBody) {
   const auto list = read_request(*parse_json(R"([{"role": "user", "content": "a"}])"));
   ASSERT_TRUE(list.ok());

@@ -69,7 +69,12 @@ class Render(rig.Test):
         tool = {"type": "function", "function": {"name": "get_weather", "parameters": {"type": "object"}}}
         body = {"messages": [{"role": "user", "content": "Hi"}], "tools": [tool]}
         self.assertIn('"name": "get_weather"', self.render(body, real("Q")))
+        done = self.ok(minfer("render", "--messages", self.file(body), real("S")))
+        self.assertIn("no tool support", done.err)
+        self.assertRegex(done.text, "^<\\|im_start\\|>system\n[^|]*get_weather")
+        body["tool_choice"] = "required"
         self.refused(minfer("render", "--messages", self.file(body), real("S")), 1, "no tool support")
+        self.render(body, real("Q"))
         body["tool_choice"] = "none"
         self.assertNotIn("get_weather", self.render(body, real("Q")))
         self.render(body, real("S"))
