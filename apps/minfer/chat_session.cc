@@ -6,6 +6,7 @@
 
 #include "chat_messages.h"
 #include "chat_prompt.h"
+#include "prefix.h"
 #include "sampling_settings.h"
 #include "tokenizer_bytes.h"
 
@@ -196,6 +197,16 @@ Status ChatSession::open_file(const Invocation& invocation) {
   return ok_status();
 }
 
+Status ChatSession::open_prefix(const std::string& path) {
+  // A session that goes on has all rows of its own.
+  if (path.empty() || session().cursor() > 0) return ok_status();
+  engine::ConversationState state = conversation_->state();
+  MINFER_ASSIGN_OR_RETURN(state.stream,
+                          take_prefix(path, loaded_, plan_.options.kv_format, session()));
+  conversation_->restore(std::move(state));
+  return ok_status();
+}
+
 Result<std::unique_ptr<ChatSession>> ChatSession::open(const Invocation& invocation,
                                                        const EnvSwitches& env) {
   std::unique_ptr<ChatSession> chat(new ChatSession());
@@ -203,6 +214,7 @@ Result<std::unique_ptr<ChatSession>> ChatSession::open(const Invocation& invocat
   MINFER_ASSIGN_OR_RETURN(chat->loaded_, load(invocation, env));
   MINFER_RETURN_IF_ERROR(chat->open_conversation(invocation, env));
   MINFER_RETURN_IF_ERROR(chat->open_file(invocation));
+  MINFER_RETURN_IF_ERROR(chat->open_prefix(invocation.options.prefix));
   if (invocation.was_given("system")) {
     chat->conversation_->set_system(invocation.options.system);
   }

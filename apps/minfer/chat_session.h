@@ -52,6 +52,7 @@ class ChatSession {
   ChatSession() = default;
   Status open_conversation(const Invocation& invocation, const EnvSwitches& env);
   Status open_file(const Invocation& invocation);
+  Status open_prefix(const std::string& path);
   [[nodiscard]] engine::ConversationParts parts();
   [[nodiscard]] engine::Session& session() const;
 

@@ -55,7 +55,7 @@ const OptionRow kOptions[] = {
   {"no-repack", 0, kModelCommands, &Options::no_repack, "", 0, 0, "off", "keep the weights in the order of the file: less memory, slower, the same result", "Engine"},
   {"spec", 0, kTalk, &Options::spec, "MODE", 0, 0, "auto", "guess tokens ahead and check them in one forward; never changes the text. lookup: from what the text repeats; auto: lookup while it saves time; off; or the file of a draft model", "Engine"},
   {"spec-n", 0, kTalk, &Options::spec_n, "N", 1, 31, "31", "guess at most N tokens ahead", "Engine"},
-  {"prefix", 0, kRun, &Options::prefix, "P.kv", 0, 0, "none", "start from what `minfer prime` (or a session) computed, as far as the prompt begins like it; never changes the text", "Engine"},
+  {"prefix", 0, kTalk, &Options::prefix, "P.kv", 0, 0, "none", "start from what `minfer prime` (or a session) computed, as far as the prompt begins like it; never changes the text", "Engine"},
   {"gpu-layers", 0, kModelCommands, &Options::gpu_layers, "LAYERS", 0, 0, "auto", "layers that a GPU holds: a number, auto or all; a note where the build has no GPU backend", "Engine"},
   {"backend", 0, kModelCommands, &Options::backend, "LIST", 0, 0, "auto", "backends to use, the first that can run an operation runs it", "Engine"},
   {"check-tensors", 0, kModelCommands | kInfo, &Options::check_tensors, "", 0, 0, "off", "read every weight once and refuse one that is not finite", "Engine"},

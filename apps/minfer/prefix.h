@@ -6,6 +6,8 @@
 
 #include <span>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "base/status.h"
 #include "engine/session_file.h"
@@ -20,6 +22,12 @@ struct PrefixUse {
   std::int32_t n_tokens = 0;  // of the prompt; their rows are in the session
   std::string note;  // for the user; empty: the prompt begins with all of the file's tokens
 };
+
+/// Brings all of the file's tokens into the session, which must be empty, and returns them. Errors:
+/// as below; kOutOfRange: they do not fit in the context.
+Result<std::vector<engine::TokenId>> take_prefix(const std::string& path, const Loaded& loaded,
+                                                 backend::KvFormat format,
+                                                 engine::Session& session);
 
 /// Brings what `prompt` has in common with the file into the session, which must be empty; the last
 /// token of the prompt stays to be run. Errors: no such file, one of another model or KV type.

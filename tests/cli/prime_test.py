@@ -90,6 +90,22 @@ class Prime(rig.Test):
         again, computed = self.counts(self.prime("-f", document(), model=other))
         self.assertEqual(again, computed)
 
+    def test_a_chat_begins_with_it(self):
+        self.prime("--system", TEXT)
+        chat = ("chat", tiny(), "-n", 8, "--temp", 1, "--system", TEXT)
+        lines = b"Hello\nAnd then?\n"
+        plain = self.ok(minfer(*chat, stdin=lines))
+        done = self.ok(minfer(*chat, "--prefix", KV, stdin=lines))
+        self.assertEqual(done.out, plain.out)
+        first, second = (re.findall(r"prefill (\d+) in", run.err) for run in (plain, done))
+        self.assertGreater(int(first[0]), 100)
+        self.assertLess(int(second[0]), 40)
+        self.assertEqual(first[1], second[1])
+        # Another beginning takes nothing of it.
+        other = ("chat", tiny(), "-n", 8, "--temp", 1, "--system", "Else")
+        self.assertEqual(self.ok(minfer(*other, "--prefix", KV, stdin=lines)).out,
+                         self.ok(minfer(*other, stdin=lines)).out)
+
     def test_another_model_or_type_is_refused(self):
         self.prime("-f", document())
         run = ("-q", "-n", 1, "--prefix", KV, "Hello")
