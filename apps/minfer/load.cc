@@ -9,6 +9,7 @@
 #include "base/printable.h"
 #include "cpu/cpu_backend.h"
 #include "engine/context_size.h"
+#include "signals.h"
 #include "terminal.h"
 
 namespace minfer::app {
@@ -93,6 +94,7 @@ std::string megabytes(std::uint64_t bytes) {
 Result<Loaded> load(const Invocation& invocation, const EnvSwitches& env) {
   const Options& options = invocation.options;
   const double start = now_seconds();
+  const StopNote note(options.quiet ? nullptr : "stopped while loading");
   Loaded loaded;
   MINFER_RETURN_IF_ERROR(check_backends(options, loaded.warnings));
   MINFER_ASSIGN_OR_RETURN(loaded.isa, cpu::choose_isa(env.isa));

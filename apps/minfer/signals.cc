@@ -5,7 +5,10 @@
 #include <algorithm>
 #include <array>
 #include <csignal>
+#include <cstdint>
 #include <cstring>
+#include <ctime>
+#include <string_view>
 
 #include "engine/session.h"
 
@@ -17,16 +20,50 @@ std::atomic<bool> g_stop{false};
 std::array<std::atomic<plan::Forward*>, 2> g_forwards{};
 std::atomic<const char*> g_farewell{nullptr};
 std::atomic<void (*)()> g_last_act{nullptr};
+std::atomic<const char*> g_doing{nullptr};
+std::atomic<std::int64_t> g_doing_since{0};  // hundredths of a second
 static_assert(std::atomic<plan::Forward*>::is_always_lock_free);
+
+// What a signal handler may do.
+
+std::int64_t now_hundredths() {
+  timespec now{};
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  return now.tv_sec * 100 + now.tv_nsec / 10'000'000;
+}
+
+void tell(const char* text, std::size_t size) {
+  const ssize_t ignored = ::write(STDERR_FILENO, text, size);
+  static_cast<void>(ignored);
+}
+
+/// "Total: 1.23 s | stopped while loading".
+void write_stop_note() {
+  const char* doing = g_doing.load();
+  if (doing == nullptr) return;
+  std::int64_t hundredths = now_hundredths() - g_doing_since.load();
+  std::array<char, 24> digits;
+  std::size_t at = digits.size();
+  for (int place = 0; place < 3 || hundredths > 0; ++place) {
+    if (place == 2) digits[--at] = '.';
+    digits[--at] = static_cast<char>('0' + hundredths % 10);
+    hundredths /= 10;
+  }
+  constexpr std::string_view kTotal = "Total: ";
+  constexpr std::string_view kSeconds = " s | ";
+  tell(kTotal.data(), kTotal.size());
+  tell(digits.data() + at, digits.size() - at);
+  tell(kSeconds.data(), kSeconds.size());
+  tell(doing, std::strlen(doing));
+  tell("\n", 1);
+}
 
 void on_signal(int signal) {
   const bool running = std::any_of(g_forwards.begin(), g_forwards.end(),
                                    [](const auto& forward) { return forward.load() != nullptr; });
   if (!running || g_signal.load() != 0) {
-    if (const char* text = g_farewell.load(); text != nullptr) {
-      const ssize_t ignored = ::write(STDERR_FILENO, text, std::strlen(text));
-      static_cast<void>(ignored);
-    }
+    if (const char* text = g_farewell.load(); text != nullptr) tell(text, std::strlen(text));
+    write_stop_note();
     if (const auto act = g_last_act.load(); act != nullptr) act();
     _exit(128 + signal);
   }
@@ -69,6 +106,12 @@ int take_signal() {
   return g_signal.exchange(0);
 }
 const std::atomic<bool>& stop_flag() { return g_stop; }
+
+StopNote::StopNote(const char* doing) {
+  g_doing_since.store(now_hundredths());
+  g_doing.store(doing);
+}
+StopNote::~StopNote() { g_doing.store(nullptr); }
 
 StopTarget::StopTarget(plan::Forward& forward) {
   while (slot_ < g_forwards.size() && g_forwards[slot_].load() != nullptr) ++slot_;

@@ -24,6 +24,17 @@ void install_signal_handlers();
 /// clean: a literal, or null for nothing.
 void set_farewell(const char* text);
 
+/// While it lives, a signal that ends the process writes how long it took so far and where it was
+/// stopped, in place of a summary. One at a time.
+class StopNote {
+ public:
+  /// `doing`: a literal, as in "stopped while loading"; null: no note.
+  explicit StopNote(const char* doing);
+  ~StopNote();
+  StopNote(const StopNote&) = delete;
+  StopNote& operator=(const StopNote&) = delete;
+};
+
 /// What they call before they end the process, to leave the terminal as it was; must be safe in a
 /// signal handler.
 void set_last_act(void (*act)());

@@ -253,7 +253,7 @@ class Switches(observations.Observations, rig.Test):
 class Signals(rig.Test):
     LATENCY = 0.2
 
-    def stopped(self, ready, *arguments, summary=True, number=signal.SIGINT):
+    def stopped(self, ready, *arguments, number=signal.SIGINT):
         latencies = []
         for _ in range(4):
             run = rig.Running(*arguments)
@@ -263,7 +263,7 @@ class Signals(rig.Test):
             done = run.finish(30)
             latencies.append(time.monotonic() - start)
             self.assertEqual(done.code, 128 + number, done.err)
-            self.assertEqual("Total: " in done.err, summary, done.err)
+            self.assertIn("Total: ", done.err)
             if latencies[-1] < self.LATENCY:
                 break
         print(f"stopped after {latencies[-1]:.3f} s", flush=True)
@@ -275,7 +275,7 @@ class Signals(rig.Test):
         def half_way(run):
             time.sleep(whole / 3)
             return True
-        self.stopped(half_way, real("Q"), "Hi", "--check-tensors", summary=False)
+        self.stopped(half_way, real("Q"), "Hi", "--check-tensors")
 
     def test_progress_bar(self):
         arguments = (real("Q"), "Hi", "-n", 1, "--check-tensors")
@@ -286,7 +286,7 @@ class Signals(rig.Test):
         self.assertRegex(shown.split("\x1b[2K")[-1], r"^Qwen2\.5 Coder .* \| qwen2 Q4_K_M, ")
         shown, done = rig.on_terminal(*arguments, keys=b"\x03", after=rb"checking weights")
         self.assertEqual(done.code, 130)
-        self.assertTrue(shown.endswith("\r\x1b[2K"), shown[-100:])
+        self.assertRegex(shown, r"\r\x1b\[2KTotal: \d+\.\d\d s \| stopped while loading\r\n$")
         shown, _ = rig.on_terminal(*arguments, "-q")
         self.assertNotIn("\x1b", shown)
 
