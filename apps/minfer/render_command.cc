@@ -84,7 +84,9 @@ Result<int> render_command(const Invocation& invocation, const EnvSwitches&) {
                             SpanEncoder(*tokenizer, rendered.source).encode(rendered.spans, true));
     out.write(fmt::format("{}\n", fmt::join(ids, " ")));
   } else {
-    for (const chat::PromptSpan& span : rendered.spans) out.write(span.text);
+    std::string text;
+    for (const chat::PromptSpan& span : rendered.spans) text += span.text;
+    out.write(text);
   }
   MINFER_RETURN_IF_ERROR(out.status());
   return 0;

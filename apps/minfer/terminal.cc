@@ -12,6 +12,7 @@
 #include <system_error>
 #include <utility>
 
+#include "base/utf8.h"
 #include "base/write_file.h"
 #include "signals.h"
 
@@ -32,20 +33,18 @@ bool is_terminal(int fd) { return ::isatty(fd) == 1; }
 std::string visible_controls(std::string_view text) {
   std::string result;
   result.reserve(text.size());
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const auto byte = static_cast<unsigned char>(text[i]);
-    const auto next = i + 1 < text.size() ? static_cast<unsigned char>(text[i + 1]) : 0U;
-    if (byte < 0x20 && byte != '\n' && byte != '\t') {
-      result += "\xE2\x90";  // U+2400 and on: pictures of the controls
-      result += static_cast<char>(0x80 + byte);
-    } else if (byte == 0x7F) {
-      result += "\xE2\x90\xA1";
-    } else if (byte == 0xC2 && next >= 0x80 && next < 0xA0) {
-      result += "\xEF\xBF\xBD";  // C1 controls have no pictures
-      ++i;
+  for (std::size_t i = 0; i < text.size();) {
+    const Char c = decode_char(text, i);
+    if (c.code < 0x20 && c.code != '\n' && c.code != '\t') {
+      append_utf8(result, 0x2400 + c.code);  // pictures of the controls
+    } else if (c.code == 0x7F) {
+      append_utf8(result, 0x2421);
+    } else if (!c.well_formed || (c.code >= 0x80 && c.code < 0xA0)) {
+      append_utf8(result, kReplacement);  // C1 controls have no pictures
     } else {
-      result += text[i];
+      result += text.substr(i, c.length);
     }
+    i += c.length;
   }
   return result;
 }

@@ -81,8 +81,8 @@ class Lexer {
       if (source_[position_at_] == '\n') {
         ++position_.line;
         position_.column = 1;
-      } else {
-        ++position_.column;
+      } else if ((static_cast<unsigned char>(source_[position_at_]) & 0xC0) != 0x80) {
+        ++position_.column;  // a character
       }
     }
     return position_;
@@ -299,6 +299,19 @@ Status template_status(Position at, std::string_view what) {
                                  printable(what, 400)));
 }
 
-Result<std::vector<Token>> tokenize(std::string_view source) { return Lexer(source).run(); }
+Result<std::vector<Token>> tokenize(std::string_view source) {
+  Position at;
+  for (std::size_t i = 0; i < source.size();) {
+    const Char c = decode_char(source, i);
+    if (!c.well_formed) {
+      return template_status(
+          at, fmt::format("the byte 0x{:02X} is no UTF-8", static_cast<unsigned char>(source[i])));
+    }
+    i += c.length;
+    const bool line_end = c.code == '\n';
+    at = line_end ? Position{at.line + 1, 1} : Position{at.line, at.column + 1};
+  }
+  return Lexer(source).run();
+}
 
 }  // namespace minfer::chat

@@ -105,6 +105,13 @@ TEST(ChatTemplate, ErrorsSayWhere) {
   }
 }
 
+TEST(ChatTemplate, BytesThatAreNoUtf8AreRefused) {
+  EXPECT_EQ(error_of("é\n{{ 1 }}\xFF"),
+            "chat template, line 2, column 8: the byte 0xFF is no UTF-8");
+  EXPECT_EQ(error_of("\xC3"), "chat template, line 1, column 1: the byte 0xC3 is no UTF-8");
+  EXPECT_EQ(text_of("{# é #}🦙"), "🦙");
+}
+
 TEST(ChatTemplate, NoAttributeEscapes) {
   for (const char* source : {"{{ ''.__class__.x }}", "{{ x.__init__.y }}", "{{ [].__len__() }}"}) {
     EXPECT_NE(error_of(source, R"({"x": {}})"), "") << source;

@@ -111,6 +111,16 @@ class Render(rig.Test):
         ids = self.render({"messages": messages, "tools": [tool]}, real("Q"), "--ids").split()
         self.assertEqual(ids.count("151657"), 2)  # the template's own words about calls
 
+    def test_nothing_raw_reaches_a_terminal(self):
+        broken = rig.FOLDER / "broken.jinja"
+        broken.write_bytes(b"a\n{{ messages[0].content }}\xff\x9b31m")
+        messages = self.file([{"role": "user", "content": "x\x1b[31m\x9b"}])
+        self.refused(minfer("render", "--messages", messages, "--chat-template", broken), 1,
+                     "line 2, column 28", "0xFF is no UTF-8")
+        screen, _ = rig.on_terminal("render", "--messages", messages, "--chat-template",
+                                    "{{ messages[0].content }}")
+        self.assertEqual(screen, "x\u241b[31m\ufffd")
+
     def test_body_of_a_request(self):
         body = {"model": "x", "temperature": 1, "messages": [{"role": "user", "content": "Hi"}],
                 "chat_template_kwargs": {"a": 1}}
