@@ -116,7 +116,7 @@ class Render(rig.Test):
         broken.write_bytes(b"a\n{{ messages[0].content }}\xff\x9b31m")
         messages = self.file([{"role": "user", "content": "x\x1b[31m\x9b"}])
         self.refused(minfer("render", "--messages", messages, "--chat-template", broken), 1,
-                     "line 2, column 28", "0xFF is no UTF-8")
+                     "line 2, column 26", "0xFF is no UTF-8")
         screen, _ = rig.on_terminal("render", "--messages", messages, "--chat-template",
                                     "{{ messages[0].content }}")
         self.assertEqual(screen, "x\u241b[31m\ufffd")
