@@ -187,6 +187,9 @@ Status SessionFile::Impl::write_turn(Target& target, const SessionState& before,
   MINFER_RETURN_IF_ERROR(write_rows(target, n_kept, rows));
   buffer.assign(kRecordHeadBytes, '\0');
   buffer += commit_payload(before, after, static_cast<std::size_t>(n_kept));
+  if (buffer.size() - kRecordHeadBytes > kMaxTextPayload) {
+    return unsupported("cannot hold messages of more than a gigabyte");
+  }
   MINFER_RETURN_IF_ERROR(
       write_record(target, {.kind = RecordKind::kCommit,
                             .first = static_cast<std::uint32_t>(n_kept),

@@ -39,6 +39,8 @@ struct SessionState {
 inline constexpr std::uint32_t kSessionFormatVersion = 1;
 inline constexpr std::size_t kFileHeadBytes = 24;
 inline constexpr std::size_t kRecordHeadBytes = 40;
+/// A longer identity or commit is taken for damage: no conversation has so many messages.
+inline constexpr std::uint64_t kMaxTextPayload = std::uint64_t{1} << 30;
 
 enum class RecordKind : std::uint32_t {
   kIdentity = 1,  // text of engine/session_identity.h

@@ -12,6 +12,9 @@
 namespace minfer::engine {
 namespace {
 
+/// A longer tail is no turn that was not finished.
+constexpr std::uint64_t kMostZeros = std::uint64_t{1} << 32;
+
 class Scanner {
  public:
   Scanner(const ByteSource& file, const SessionIdentity& identity)
@@ -58,7 +61,8 @@ class Scanner {
 
   Status read_identity() {
     MINFER_ASSIGN_OR_RETURN(const auto head, read_head());
-    if (!head || head->kind != RecordKind::kIdentity || !fits(*head)) {
+    if (!head || head->kind != RecordKind::kIdentity || !fits(*head) ||
+        head->payload_bytes > kMaxTextPayload) {
       return corrupt("is damaged at its beginning");
     }
     MINFER_ASSIGN_OR_RETURN(const auto payload, read_payload(*head));
@@ -111,6 +115,7 @@ class Scanner {
   }
 
   Result<bool> take_commit(const RecordHead& head) {
+    if (head.payload_bytes > kMaxTextPayload) return false;
     MINFER_ASSIGN_OR_RETURN(const auto payload, read_payload(head));
     const std::int32_t n_vocab = scan_.refusal.empty() ? identity_.n_vocab : INT32_MAX;
     if (!payload || !apply_commit(head, *payload, n_vocab, scan_.state).ok()) return false;
@@ -129,6 +134,7 @@ class Scanner {
     if (left() < kRecordHeadBytes) return false;
     std::vector<std::byte> bytes(std::min<std::uint64_t>(left(), std::uint64_t{1} << 16));
     for (std::uint64_t at = at_; at < file_.size(); at += bytes.size()) {
+      if (at - at_ > kMostZeros) return true;
       bytes.resize(std::min<std::uint64_t>(bytes.size(), file_.size() - at));
       MINFER_RETURN_IF_ERROR(file_.read(at, bytes));
       if (std::ranges::any_of(bytes, [](std::byte b) { return b != std::byte{0}; })) return true;

@@ -436,6 +436,51 @@ TEST(SessionFile, a_file_of_bytes_that_lie_is_never_believed) {
   EXPECT_EQ(opened(folder.file())->state(), SessionState());
 }
 
+/// A file as large as a number can say, of which only the beginning is there.
+class Endless final : public engine::ByteSource {
+ public:
+  explicit Endless(std::string bytes) : bytes_(std::move(bytes)) {}
+  [[nodiscard]] std::uint64_t size() const override { return UINT64_MAX / 2; }
+  [[nodiscard]] Status read(std::uint64_t offset, std::span<std::byte> to) const override {
+    EXPECT_LE(offset + to.size(), bytes_.size() + (1U << 20)) << "nobody may ask for that much";
+    std::ranges::fill(to, std::byte{0});
+    for (std::size_t i = 0; i < to.size() && offset + i < bytes_.size(); ++i) {
+      to[i] = static_cast<std::byte>(bytes_[offset + i]);
+    }
+    return offset + to.size() > bytes_.size() + (1U << 20) ? io_error("too far") : ok_status();
+  }
+
+ private:
+  std::string bytes_;
+};
+
+TEST(SessionFile, a_length_is_no_reason_to_ask_for_memory) {
+  constexpr std::uint64_t kId = 5;
+  std::string start(engine::kFileHeadBytes, '\0');
+  engine::put_file_head({reinterpret_cast<std::byte*>(start.data()), start.size()}, kId);
+  for (const auto kind : {engine::RecordKind::kIdentity, engine::RecordKind::kCommit}) {
+    std::string bytes = start;
+    const auto add = [&](engine::RecordHead head, const std::string& payload) {
+      std::string record(engine::kRecordHeadBytes, '\0');
+      head.payload_hash = engine::payload_hash(as_bytes(std::string_view(payload)), kId);
+      engine::put_record_head({reinterpret_cast<std::byte*>(record.data()), record.size()}, head,
+                              kId, bytes.size());
+      bytes += record + payload;
+    };
+    const std::string text = identity_text(fake_identity());
+    if (kind == engine::RecordKind::kCommit) {
+      add({.kind = engine::RecordKind::kIdentity, .payload_bytes = text.size()}, text);
+    }
+    add({.kind = kind, .payload_bytes = std::uint64_t{1} << 60}, "");
+    const SessionIdentity identity = fake_identity();
+    const auto scan = scan_session(Endless(bytes), identity);
+    EXPECT_EQ(scan.ok(), kind == engine::RecordKind::kCommit);
+    if (scan.ok()) {
+      EXPECT_EQ(scan->state, SessionState());
+    }
+  }
+}
+
 TEST(SessionFile, a_full_disk_loses_no_turn_that_was_saved) {
   const Folder folder;
   SessionState state;
