@@ -124,7 +124,8 @@ bool CallReader::read_mark(std::string_view mark, Step next) {
 bool CallReader::read_hole(bool is_final) {
   std::size_t n = 0;
   while (n < rest_.size() && is_name_byte(rest_[n])) ++n;
-  if (n == rest_.size() && !is_final) return n > kMaxName ? fail() : false;
+  if (n > kMaxName) return fail();
+  if (n == rest_.size() && !is_final) return false;
   if (format_.hole_is_id) id_ = rest_.substr(0, n);
   rest_.remove_prefix(n);
   step_ = Step::kHoleEnd;

@@ -71,6 +71,15 @@ class Calls {
     return out;
   }
 
+  // From its first byte on, also what stands before the user's message.
+  [[nodiscard]] std::string whole_prompt(bool has_tools) const {
+    Probe probe;
+    probe.has_tools = has_tools;
+    probe.add_generation_prompt = true;
+    probe.whole = true;
+    return render_probe(source_, options_, probe).value_or("");
+  }
+
   // The first telling whose rendering shows the call, best the one that shows the answer before it.
   bool find_telling(Telling& best) const {
     using Content = Telling::Content;
@@ -203,35 +212,11 @@ void find_value_marks(const Calls& probes, const Telling& telling, CallFormat& f
   }
 }
 
-struct Family {
-  const char* name;
-  CallFormat format;
-};
-
-std::vector<Family> families() {
-  std::vector<Family> out;
-#define FAMILY(label, shape_, notation_, list, section_begin_, section_end_, call_begin_, \
-               call_end_, name_end_)                                                      \
-  {                                                                                       \
-    CallFormat f;                                                                         \
-    f.shape = CallShape::shape_;                                                          \
-    f.notation = ValueNotation::notation_;                                                \
-    f.family = label;                                                                     \
-    f.is_list = list;                                                                     \
-    f.section_begin = section_begin_;                                                     \
-    f.section_end = section_end_;                                                         \
-    f.call_begin = call_begin_;                                                           \
-    f.call_end = call_end_;                                                               \
-    f.name_end = name_end_;                                                               \
-    out.push_back({label, std::move(f)});                                                 \
-  }
-#include "chat/reply_families.def"
-  return out;
-}
-
-std::string_view first_mark(const CallFormat& format) {
-  const std::string_view section = trimmed(format.section_begin);
-  return section.empty() ? trimmed(format.call_begin) : section;
+bool same_marks(const CallFormat& a, const CallFormat& b) {
+  const auto same = [](std::string_view x, std::string_view y) { return trimmed(x) == trimmed(y); };
+  return a.shape == b.shape && a.notation == b.notation && a.is_list == b.is_list &&
+         same(a.section_begin, b.section_begin) && same(a.call_begin, b.call_begin) &&
+         same(a.name_end, b.name_end) && same(a.parameter_begin, b.parameter_begin);
 }
 
 void name_family(ReplyFormat& format) {
@@ -241,29 +226,20 @@ void name_family(ReplyFormat& format) {
     if (!format.headers.call_prefix.empty()) calls.family = "gpt-oss";
     return;
   }
-  for (const Family& row : families()) {
-    if (row.format.shape == calls.shape && row.format.notation == calls.notation &&
-        row.format.is_list == calls.is_list && first_mark(row.format) == first_mark(calls) &&
-        trimmed(row.format.call_begin) == trimmed(calls.call_begin)) {
-      calls.family = row.name;
-      return;
-    }
+  for (const CallFamily& row : call_families()) {
+    if (same_marks(row.format, calls)) calls.family = row.format.family;
   }
 }
 
 // A template that tells the model of a family's mark and writes no calls itself.
 void from_table(const Calls& probes, CallFormat& format) {
-  const std::vector<std::string> with = probes.prompts(true);
-  const std::vector<std::string> without = probes.prompts(false);
-  for (const Family& row : families()) {
-    const std::string mark(first_mark(row.format));
-    if (mark.empty() || row.format.shape == CallShape::kParameters ||
-        with[0].find(mark) == std::string::npos || without[0].find(mark) != std::string::npos)
+  const std::string with = probes.whole_prompt(true);
+  const std::string without = probes.whole_prompt(false);
+  for (const CallFamily& row : call_families()) {
+    if (row.shown.empty() || with.find(row.shown) == std::string::npos ||
+        without.find(row.shown) != std::string::npos)
       continue;
     format = row.format;
-    format.name_key = "name";
-    format.arguments_key = "arguments";
-    format.parallel = true;
     return;
   }
 }
@@ -280,6 +256,16 @@ void move_call_to_header(ReplyFormat& format) {
 }
 
 }  // namespace
+
+std::vector<CallFamily> call_families() {
+  std::vector<CallFamily> out;
+#define FAMILY(label, mark, ...)                  \
+  out.push_back({mark, CallFormat{__VA_ARGS__}}); \
+  out.back().format.family = label;               \
+  out.back().format.parallel = true;
+#include "chat/reply_families.def"
+  return out;
+}
 
 void derive_calls(const Template& source, const ProbeOptions& options, ReplyFormat& format) {
   const Calls probes(source, options);

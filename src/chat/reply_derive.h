@@ -7,6 +7,9 @@
 // in (reply_families.def). Thread-safety: pure functions.
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include "chat/reply_format.h"
 #include "chat/reply_probe.h"
 
@@ -19,5 +22,12 @@ ReplyFormat derive_reply_format(const Template& source, const ProbeOptions& opti
 void derive_headers(const Template& source, const ProbeOptions& options, ReplyFormat& format);
 void derive_reasoning(const Template& source, const ProbeOptions& options, ReplyFormat& format);
 void derive_calls(const Template& source, const ProbeOptions& options, ReplyFormat& format);
+
+/// A row of reply_families.def.
+struct CallFamily {
+  std::string shown;
+  CallFormat format;
+};
+std::vector<CallFamily> call_families();
 
 }  // namespace minfer::chat

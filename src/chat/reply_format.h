@@ -74,31 +74,31 @@ struct ValueMark {
 struct CallFormat {
   CallShape shape = CallShape::kNone;
   ValueNotation notation = ValueNotation::kJson;
-  std::string family;     // name of the row of reply_families.def that it equals, or "derived"
-  bool is_list = false;   // the calls stand in one pair of brackets
-  bool parallel = false;  // the template writes several calls
-  std::string section_begin;
-  std::string section_end;
-  std::string call_begin;
-  std::string call_end;
-  std::string separator;
+  std::string family = "";  // name of the row of reply_families.def that it equals, or "derived"
+  bool is_list = false;     // the calls stand in one pair of brackets
+  bool parallel = false;    // the template writes several calls
+  std::string section_begin = "";
+  std::string section_end = "";
+  std::string call_begin = "";
+  std::string call_end = "";
+  std::string separator = "";
 
-  std::string name_key;       // kObject
-  std::string arguments_key;  // kObject
+  std::string name_key = "";       // kObject
+  std::string arguments_key = "";  // kObject
 
   // kNameArguments, kParameters: name_end, or name_end HOLE hole_end where a number or id stands
   // between.
-  std::string name_end;
+  std::string name_end = "";
   bool has_hole = false;
   bool hole_is_id = false;  // otherwise the number of the call
   int first_number = 0;
-  std::string hole_end;
+  std::string hole_end = "";
 
   // kParameters; kKeyHole in parameter_end stands for the key.
-  std::string parameter_begin;
-  std::vector<ValueMark> value_marks;
-  std::string parameter_end;
-  std::string quote;  // kQuoted
+  std::string parameter_begin = "";
+  std::vector<ValueMark> value_marks = {};
+  std::string parameter_end = "";
+  std::string quote = "";  // kQuoted
 
   [[nodiscard]] bool exists() const { return shape != CallShape::kNone; }
 };

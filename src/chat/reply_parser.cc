@@ -176,7 +176,9 @@ void ReplyParser::give_text(std::size_t n) {
   }
   if (text.empty()) return;
   drops_blanks_ = false;
-  const std::size_t end = marks_.empty() ? text.size() : without_blank_tail(text);
+  // White space is held back where a mark or a call may follow.
+  const bool holds = !marks_.empty() || reads_calls();
+  const std::size_t end = holds ? without_blank_tail(text) : text.size();
   if (end > 0) {
     give(mode_ == Mode::kThought ? ReplyEvent::Kind::kReasoning : ReplyEvent::Kind::kContent,
          std::exchange(blanks_, {}) + text.substr(0, end));
@@ -184,26 +186,28 @@ void ReplyParser::give_text(std::size_t n) {
   blanks_ += text.substr(end);
 }
 
-bool ReplyParser::at_bare_call(bool is_final, bool& wait) const {
+// Where a call without marks may begin: at the first visible byte of an answer, if it is a bracket.
+// `end`: no further than here.
+bool ReplyParser::at_bare_call(std::size_t end, std::size_t& at) const {
   if (mode_ != Mode::kText || !at_start_ || !reads_calls() || !is_bare()) return false;
   const std::string_view text = rest();
-  const std::size_t head = blank_head(text);
-  wait = head == text.size() && !is_final;
-  return !wait && head < text.size() && (text[head] == '{' || text[head] == '[');
+  at = 0;
+  while (at < end &&
+         (controls_[begin_ + at] != '\0' || kBlanks.find(text[at]) != std::string_view::npos))
+    ++at;
+  return at < end && (text[at] == '{' || text[at] == '[');
 }
 
 bool ReplyParser::read_text(bool is_final) {
   if (rest().empty()) return false;
-  bool wait = false;
-  if (at_bare_call(is_final, wait)) {
-    give_text(blank_head(rest()));
+  const MarkHit hit = find_mark(rest(), marks_, is_final);
+  if (std::size_t at = 0; at_bare_call(hit.at, at)) {
+    give_text(at);
     raw_ = std::exchange(blanks_, {});
     set_mode(Mode::kSection);
     expects_call_ = true;
     return true;
   }
-  if (wait) return false;
-  const MarkHit hit = find_mark(rest(), marks_, is_final);
   const MarkKind kind = hit.whole ? mark_kinds_[hit.index] : MarkKind::kIgnored;
   const std::string mark = hit.whole ? marks_[hit.index] : std::string();
   if (hit.at > 0) {
@@ -251,18 +255,20 @@ void ReplyParser::take_mark(MarkKind kind, const std::string& mark) {
 bool ReplyParser::read_header(bool is_final) {
   const std::string marks[] = {format_.headers.message};
   const MarkHit hit = find_mark(rest(), marks, is_final);
-  const std::string header(rest().substr(0, hit.at));
-  if (!hit.whole && hit.at <= kMaxHeader) {
-    if (is_final) begin_ = buffer_.size();
-    return false;
-  }
-  const std::string text = visible(header, std::string_view(controls_).substr(begin_, hit.at));
-  begin_ += hit.at;
-  if (!hit.whole) {
+  const std::string header(rest().substr(0, std::min(hit.at, kMaxHeader)));
+  const std::string text =
+      visible(header, std::string_view(controls_).substr(begin_, header.size()));
+  if (hit.at > kMaxHeader) {  // none
+    begin_ += header.size();
     set_mode(Mode::kText);
     give(ReplyEvent::Kind::kContent, text);
     return true;
   }
+  if (!hit.whole) {
+    if (is_final) begin_ = buffer_.size();
+    return false;
+  }
+  begin_ += header.size();
   begin_ += marks[0].size();
   const HeaderFormat& headers = format_.headers;
   const std::size_t call =

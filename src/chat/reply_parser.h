@@ -107,7 +107,7 @@ class ReplyParser {
   void add_mark(MarkKind kind, std::string_view mark);
   void take_mark(MarkKind kind, const std::string& mark);
   void set_mode(Mode mode);
-  bool at_bare_call(bool is_final, bool& wait) const;
+  bool at_bare_call(std::size_t end, std::size_t& at) const;
   void begin_call(std::string name);
   void end_call();
   void fail_call();

@@ -66,6 +66,7 @@ std::optional<std::string> render_probe(const Template& source, const ProbeOptio
   if (!text.ok()) return std::nullopt;
   const std::size_t user = text->bytes().find(word::kUser);
   if (user == std::string::npos) return std::nullopt;
+  if (probe.whole) return text->bytes();
   return text->bytes().substr(user + word::kUser.size());
 }
 

@@ -35,12 +35,13 @@ inline constexpr std::string_view kId = "quxcall01";
 inline constexpr std::string_view kOtherId = "quxcall02";
 }  // namespace word
 
-/// One conversation to render. Everything is text behind the user's message kUser.
+/// One conversation to render.
 struct Probe {
   JsonValue::Array messages;    // after the user's
   JsonValue::Object arguments;  // further variables
   bool has_tools = false;
   bool add_generation_prompt = false;
+  bool whole = false;  // also what stands before the user's message
 };
 
 /// What the template writes behind the user's word; nothing where it refuses, or drops the word.

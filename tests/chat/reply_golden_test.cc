@@ -139,16 +139,36 @@ std::vector<std::filesystem::path> templates() {
   return paths;
 }
 
-// Templates that write no calls, and why.
-const std::map<std::string, std::string> kNoCalls = {
-    {"HuggingFaceTB-SmolLM3-3B", "drops tool_calls"},
-    {"Kimi-K2-Instruct", "calls list.append, which the sandbox refuses"},
-    {"LFM2-8B-A1B", "drops tool_calls"},
-    {"fireworks-ai-llama-3-firefunction-v2", "takes `functions` in place of tools"},
-    {"google-gemma-2-2b-it", "no tools"},
-    {"ibm-granite-granite-3.3-2B-Instruct", "drops tool_calls"},
-    {"llama-cpp-rwkv-world", "no tools"},
-    {"microsoft-Phi-3.5-mini-instruct", "no tools"},
+// Templates that write no calls, why, and the family that they show all the same.
+const std::map<std::string, std::pair<std::string, std::string>> kNoCalls = {
+    {"HuggingFaceTB-SmolLM3-3B", {"takes `xml_tools` in place of tools", ""}},
+    {"Kimi-K2-Instruct", {"calls list.append, which the sandbox refuses", ""}},
+    {"LFM2-8B-A1B", {"drops tool_calls", "LFM"}},
+    {"fireworks-ai-llama-3-firefunction-v2", {"takes `functions` in place of tools", ""}},
+    {"google-gemma-2-2b-it", {"no tools", ""}},
+    {"ibm-granite-granite-3.3-2B-Instruct", {"drops tool_calls", "Granite"}},
+    {"llama-cpp-rwkv-world", {"no tools", ""}},
+    {"microsoft-Phi-3.5-mini-instruct", {"no tools", ""}},
+};
+
+const std::map<std::string, std::string> kFamilies = {
+    {"GLM-4.7-Flash", "GLM"},
+    {"LFM2.5-8B-A1B", "LFM"},
+    {"Mistral-Small-3.2-24B-Instruct-2506", "Mistral with ids"},
+    {"NousResearch-Hermes-2-Pro-Llama-3-8B-tool_use", "Hermes"},
+    {"Qwen-Qwen2.5-7B-Instruct", "Hermes"},
+    {"Qwen3-Coder", "Qwen3-Coder"},
+    {"deepseek-ai-DeepSeek-R1-Distill-Qwen-32B", "DeepSeek"},
+    {"deepseek-ai-DeepSeek-V3.1", "DeepSeek 3.1"},
+    {"deepseek-ai-DeepSeek-V4", "DeepSeek DSML"},
+    {"google-gemma-4-31B-it-interleaved", "Gemma"},
+    {"meetkai-functionary-medium-v3.1", "Functionary"},
+    {"meta-llama-Llama-3.1-8B-Instruct", "Llama 3"},
+    {"mistralai-Mistral-Nemo-Instruct-2407", "Mistral"},
+    {"moonshotai-Kimi-K2", "Kimi"},
+    {"openai-gpt-oss-120b", "gpt-oss"},
+    {"unsloth-mistral-Devstral-Small-2507", "Mistral with names"},
+    {"MiniMax-M3", "derived"},
 };
 
 struct Tally {
@@ -209,8 +229,11 @@ TEST(ReplyGolden, CallsComeBack) {
     const std::string name = path.stem().string();
     SCOPED_TRACE(name);
     const Golden golden(path);
-    if (kNoCalls.contains(name)) {
-      EXPECT_FALSE(golden.format.calls.exists() && golden.format.calls.family == "derived");
+    if (const auto family = kFamilies.find(name); family != kFamilies.end()) {
+      EXPECT_EQ(golden.format.calls.family, family->second);
+    }
+    if (const auto none = kNoCalls.find(name); none != kNoCalls.end()) {
+      EXPECT_EQ(golden.format.calls.family, none->second.second) << none->second.first;
       continue;
     }
     Tally tally;

@@ -191,6 +191,117 @@ TEST(ReplyParser, HeldBackIsTheBeginningOfAMark) {
   EXPECT_EQ(parser.feed("b", false).at(0).text, "\nb");
 }
 
+ReplyFormat family(std::string_view name) {
+  for (const CallFamily& row : call_families()) {
+    if (row.format.family != name) continue;
+    ReplyFormat format;
+    format.calls = row.format;
+    return format;
+  }
+  ADD_FAILURE() << name;
+  return {};
+}
+
+TEST(ReplyParser, EveryFamily) {
+  const std::string want = R"(B0(get_weather)A0({"city": "Ro<me", "days": 2})E0)";
+  const std::pair<const char*, const char*> cases[] = {
+      {"Hermes",
+       R"(<tool_call>{"name":"get_weather","arguments":{"city":"Ro<me","days":2}}</tool_call>)"},
+      {"Qwen3-Coder",
+       "<tool_call>\n<function=get_weather>\n<parameter=city>\nRo<me\n</parameter>\n"
+       "<parameter=days>\n2\n</parameter>\n</function>\n</tool_call>"},
+      {"GLM",
+       "<tool_call>get_weather\n<arg_key>city</arg_key>\n<arg_value>Ro<me</arg_value>\n"
+       "<arg_key>days</arg_key><arg_value>2</arg_value></tool_call>"},
+      {"Llama 3", R"( {"name": "get_weather", "parameters": {"city": "Ro<me", "days": 2}})"},
+      {"Mistral",
+       R"([TOOL_CALLS] [{"name": "get_weather", "arguments": {"city": "Ro<me", "days": 2}}])"},
+      {"Mistral with ids",
+       R"([TOOL_CALLS]get_weather[CALL_ID]abcdefgh1[ARGS]{"city": "Ro<me", "days": 2})"},
+      {"Mistral with names", R"([TOOL_CALLS]get_weather[ARGS]{"city": "Ro<me", "days": 2})"},
+      {"DeepSeek",
+       "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>get_weather\n"
+       "```json\n{\"city\": \"Ro<me\", \"days\": 2}\n```<｜tool▁call▁end｜>"
+       "<｜tool▁calls▁end｜>"},
+      {"DeepSeek 3.1",
+       "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>get_weather<｜tool▁sep｜>"
+       "{\"city\": \"Ro<me\", \"days\": 2}<｜tool▁call▁end｜><｜tool▁calls▁end｜>"},
+      {"DeepSeek DSML",
+       "<｜DSML｜tool_calls>\n<｜DSML｜invoke name=\"get_weather\">\n"
+       "<｜DSML｜parameter name=\"city\" string=\"true\">Ro<me</｜DSML｜parameter>\n"
+       "<｜DSML｜parameter name=\"days\" string=\"false\">2</｜DSML｜parameter>\n"
+       "</｜DSML｜invoke>\n</｜DSML｜tool_calls>"},
+      {"Kimi",
+       "<|tool_calls_section_begin|><|tool_call_begin|>functions.get_weather:0"
+       "<|tool_call_argument_begin|>{\"city\": \"Ro<me\", \"days\": 2}<|tool_call_end|>"
+       "<|tool_calls_section_end|>"},
+      {"Gemma", R"(<|tool_call>call:get_weather{city:<|"|>Ro<me<|"|>,days:2}<tool_call|>)"},
+      {"LFM", "<|tool_call_start|>[get_weather(city='Ro<me', days=2)]<|tool_call_end|>"},
+      {"Granite",
+       R"(<|tool_call|>[{"name": "get_weather", "arguments": {"city": "Ro<me", "days": 2}}])"},
+      {"Functionary", R"(<function=get_weather>{"city": "Ro<me", "days": 2}</function>)"},
+  };
+  EXPECT_EQ(std::size(cases), call_families().size());
+  for (const auto& [name, text] : cases) {
+    SCOPED_TRACE(name);
+    const Heard whole = hear(family(name), {{text, false}});
+    EXPECT_EQ(whole.log, want);
+    EXPECT_EQ(whole.reply.content, "");
+  }
+}
+
+TEST(ReplyParser, MessagesWithHeaders) {
+  ReplyFormat f;
+  f.headers = {"<|start|>assistant", "<|message|>", "<|channel|>analysis", "<|channel|>final",
+               "to=functions."};
+  f.reasoning.end = "<|end|>";
+  f.calls.shape = CallShape::kNameArguments;
+  f.calls.name_end = "<|channel|>commentary json<|message|>";
+  EXPECT_EQ(heard(f,
+                  "<|channel|>analysis<|message|>Hm.<|end|><|start|>assistant<|channel|>final"
+                  "<|message|>Hi<|return|>",
+                  ReplyStart::kHeader),
+            "R(Hm.)C(Hi<|return|>)");
+  for (const char* header : {"<|channel|>commentary to=functions.now <|constrain|>json<|message|>",
+                             " to=functions.now<|channel|>commentary json<|message|>"}) {
+    EXPECT_EQ(heard(f,
+                    "<|channel|>analysis<|message|>Hm.<|end|><|start|>assistant" +
+                        std::string(header) + "{}",
+                    ReplyStart::kHeader),
+              "R(Hm.)B0(now)A0({})E0");
+  }
+  EXPECT_EQ(hear(f,
+                 {{"<|channel|>", true},
+                  {"commentary to=functions.no", false},
+                  {"<|message|>", true},
+                  {"{}", false}},
+                 ReplyStart::kHeader)
+                .reply.content,
+            "commentary to=functions.no{}");
+}
+
+TEST(ReplyParser, ParametersBySchema) {
+  const ReplyFormat f = family("GLM");
+  const auto arguments = [&](const std::string& key, const std::string& value) {
+    return hear(f, {{"<tool_call>get_weather<arg_key>" + key + "</arg_key><arg_value>" + value +
+                         "</arg_value></tool_call>",
+                     false}})
+        .reply.tool_calls.at(0)
+        .arguments;
+  };
+  // A text by its schema stays one, whatever it looks like.
+  EXPECT_EQ(arguments("id", "007"), R"({"id": "007"})");
+  EXPECT_EQ(arguments("id", "{\"a\"}"), R"({"id": "{\"a\"}"})");
+  EXPECT_EQ(arguments("days", "7"), R"({"days": 7})");
+  EXPECT_EQ(arguments("days", "seven"), R"({"days": "seven"})");
+  EXPECT_EQ(arguments("other", "[True, 'x']"), R"({"other": [true, "x"]})");
+  EXPECT_EQ(arguments("other", "007"), R"({"other": "007"})");
+  EXPECT_EQ(arguments("other", "<![CDATA[a </arg_value> b]]>"), R"({"other": "a </arg_value> b"})");
+  // Parameters may be missing behind a cut, so the end mark must come.
+  EXPECT_TRUE(hear(f, {{"<tool_call>now", false}}).reply.tool_calls.empty());
+  EXPECT_EQ(heard(f, "<tool_call>now</tool_call>"), "B0(now)A0({})E0");
+}
+
 TEST(ReplyValue, Notations) {
   const auto read = [](ValueNotation notation, std::string_view text, std::string_view quote) {
     ValueReader reader(notation, quote, true);
