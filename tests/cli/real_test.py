@@ -155,6 +155,16 @@ class Tokenize(rig.Test):
                         self.assertEqual(len(done.out.split()), counts[place])
                     self.assertLess(min(seconds), self.LIMIT)
 
+    def test_an_unknown_pre_tokenizer_is_refused(self):
+        """U-06."""
+        data = real("S").read_bytes()
+        key = data.index(b"tokenizer.ggml.pre") + len("tokenizer.ggml.pre") + 4
+        length = int.from_bytes(data[key:key + 8], "little")
+        path = rig.FOLDER / "pre.gguf"
+        path.write_bytes(data[:key + 8] + b"nonsense"[:length].ljust(length, b"x") + data[key + 8 + length:])
+        self.refused(minfer("tokenize", path, "Hello"), 1, "nonsen")
+        path.unlink()
+
     def test_there_and_back(self):
         text = "  two  spaces\n\n\nI'LL don't 🦙 歪 e\u0301 é 1234567 ½ x² हि 한국어 <h1> \t\tx"
         for model in "SQG":
