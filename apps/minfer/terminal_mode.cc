@@ -30,12 +30,10 @@ termios settings_of(TerminalMode mode) {
   termios settings = g_original;
   if (mode == TerminalMode::kOriginal) return settings;
   settings.c_lflag &= ~static_cast<tcflag_t>(ICANON | ECHO | ECHONL | IEXTEN);
+  settings.c_iflag &= ~static_cast<tcflag_t>(ICRNL | INLCR | IGNCR | IXON | ISTRIP);
   settings.c_cc[VMIN] = 1;
   settings.c_cc[VTIME] = 0;
-  if (mode == TerminalMode::kEditing) {
-    settings.c_lflag &= ~static_cast<tcflag_t>(ISIG);
-    settings.c_iflag &= ~static_cast<tcflag_t>(ICRNL | INLCR | IGNCR | IXON | ISTRIP);
-  }
+  if (mode == TerminalMode::kEditing) settings.c_lflag &= ~static_cast<tcflag_t>(ISIG);
   return settings;
 }
 
@@ -50,10 +48,11 @@ bool in_foreground() { return ::tcgetpgrp(STDIN_FILENO) == ::getpgrp(); }
 void apply(TerminalMode before, TerminalMode mode) {
   if (!in_foreground()) return;
   const termios settings = settings_of(mode);
-  while (::tcsetattr(STDIN_FILENO, TCSADRAIN, &settings) != 0 && errno == EINTR) {
+  // Not behind what was written: a terminal that takes no output must not keep a signal waiting.
+  while (::tcsetattr(STDIN_FILENO, TCSANOW, &settings) != 0 && errno == EINTR) {
   }
-  const bool pastes = mode == TerminalMode::kEditing;
-  if (pastes != (before == TerminalMode::kEditing)) {
+  const bool pastes = mode != TerminalMode::kOriginal;
+  if (pastes != (before != TerminalMode::kOriginal)) {
     tell(pastes ? "\x1b[?2004h" : "\x1b[?2004l");
   }
 }

@@ -14,8 +14,8 @@ namespace minfer::app {
 
 enum class TerminalMode : std::uint8_t {
   kOriginal,
-  kEditing,  // every byte as it is typed, pastes bracketed, no signals from keys
-  kBusy,     // a reply is being made: nothing is echoed, Ctrl+C and Ctrl+Z are signals
+  kEditing,  // every byte as it is typed and without an echo, pastes bracketed
+  kBusy,     // a reply is being made: the same, but Ctrl+C and Ctrl+Z are signals
 };
 
 /// Takes hold of the terminal on standard input. False: there is none that can be edited on (no

@@ -93,6 +93,9 @@ class Screen:
         assert rig.wait_for(lambda: children.read_text().split(), SECONDS)
         return int(children.read_text().split()[0])
 
+    def wait_idle(self):
+        wait_idle(self.child())
+
     def expect(self, pattern, **more):
         """The screen, once it matches; a failure shows what was there."""
         end = time.monotonic() + SECONDS
@@ -103,6 +106,77 @@ class Screen:
             if time.monotonic() > end:
                 raise AssertionError(f"{pattern!r} never came:\n{text}")
             time.sleep(0.01)
+
+
+def cpu_rests(pid):
+    """Whether a process sleeps and used no time for a moment."""
+    fields = lambda: pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    before = fields()
+    time.sleep(0.03)
+    return before[0] == "S" and fields()[11:13] == before[11:13]
+
+
+def wait_idle(pid):
+    """Until a process has nothing to do but to wait for a key."""
+    assert rig.wait_for(lambda: all(cpu_rests(pid) for _ in range(3)), SECONDS)
+
+
+class Terminal:
+    """minfer chat on a bare pseudo-terminal: the bytes that it gets."""
+
+    def __init__(self, *arguments):
+        self.master, self.slave = pty.openpty()
+        fcntl.ioctl(self.slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+        self.before = termios.tcgetattr(self.slave)
+
+        def own_terminal():
+            os.setsid()
+            fcntl.ioctl(self.slave, termios.TIOCSCTTY, 0)
+            os.dup2(self.slave, 2)
+
+        self.run = rig.Running("chat", *arguments, stdin=self.slave, out=self.slave,
+                               preexec=own_terminal, env={"TERM": "xterm"})
+        self.shown = b""  # since the last that was waited for
+        self.all = b""
+        self.found = None
+
+    def read(self, seconds):
+        if not select.select([self.master], [], [], seconds)[0]:
+            return False
+        piece = os.read(self.master, 65536)
+        self.shown += piece
+        self.all += piece
+        return True
+
+    def see(self, pattern):
+        end = time.monotonic() + SECONDS
+        while not (found := re.search(pattern, self.shown, re.DOTALL)):
+            assert time.monotonic() < end, (pattern, self.shown[-2000:])
+            self.read(0.01)
+        self.found = found
+        self.shown = self.shown[found.end():]
+
+    def type(self, keys):
+        while keys:
+            keys = keys[os.write(self.master, keys):]
+
+    def settings(self):
+        return termios.tcgetattr(self.slave)
+
+    def wait_idle(self):
+        wait_idle(self.run.pid())
+
+    def finish(self):
+        """Done, when the program has ended by itself."""
+        while os.path.exists(f"/proc/{self.run.pid()}/fd/1"):
+            self.read(0.02)
+        done = self.run.finish(SECONDS)
+        while self.read(0):
+            pass
+        self.after = self.settings()
+        os.close(self.master)
+        os.close(self.slave)
+        return done
 
 
 @unittest.skipUnless(shutil.which("tmux"), "no tmux")
@@ -240,6 +314,34 @@ class Screens(rig.Test):
         os.kill(screen.child(), signal.SIGINT)
         screen.expect(r"\| stopped\]\n> next$")
 
+    def test_an_enter_typed_during_a_reply_sends(self):
+        screen = self.chat(*ENDLESS)
+        screen.type("Hello", "Enter")
+        screen.expect(r"a{60}")
+        screen.paste("two\nlines")
+        screen.type("!", "Enter")
+        os.kill(screen.child(), signal.SIGINT)
+        screen.expect(r"\| stopped\]\n> two\n  lines!\na{60}")
+        screen.type("", "C-c")
+        screen.expect(r"lines!\na[a\n]*\[.*\| stopped\]\n>\Z")
+
+    def test_typeahead_changes_no_reply(self):
+        def reply(*arguments):
+            screen = self.chat("-n", 20, "--temp", 3, "--top-k", 0, "--top-p", 1, "--no-history", *arguments)
+            for word in ("Tell ", "me ", "of ", "the ", "hello world "):
+                screen.type(word)
+                screen.wait_idle()
+            screen.type("", "BSpace", "BSpace", "C-a")
+            screen.type("Please, ", "Enter")
+            text = screen.expect(r"^\[20 tokens.*\]$")
+            screen.close()
+            found = re.search(r"> Please, .*\n([^\0]*)\n\[20 tokens, .*prefill (\d+) ", text)
+            return found[1], int(found[2])
+
+        (ahead, n_ahead), (plain, n_plain) = reply(), reply("--no-typeahead")
+        self.assertEqual(ahead, plain)
+        self.assertLess(n_ahead, n_plain)
+
     def test_another_size(self):
         screen = self.chat(*SHORT, columns=60)
         screen.type("one two three four five six seven eight")
@@ -371,45 +473,16 @@ class Restored(rig.Test):
     """Whatever ends the program, the terminal is as it was."""
 
     def end_by(self, number, busy=False):
-        master, slave = pty.openpty()
-        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
-        before = termios.tcgetattr(slave)
-
-        def own_terminal():
-            os.setsid()
-            fcntl.ioctl(slave, termios.TIOCSCTTY, 0)
-            os.dup2(slave, 2)
-
-        run = rig.Running("chat", tiny(), *ENDLESS, "--no-history", stdin=slave, out=slave,
-                          preexec=own_terminal, env={"TERM": "xterm"})
-        shown = b""
-
-        def see(pattern):
-            nonlocal shown
-            end = time.monotonic() + SECONDS
-            while not re.search(pattern, shown):
-                self.assertLess(time.monotonic(), end, shown)
-                if select.select([master], [], [], 1)[0]:
-                    shown += os.read(master, 65536)
-
-        see(rb"\x1b\[\?2004h.*> ")
-        self.assertNotEqual(termios.tcgetattr(slave)[3], before[3])
+        terminal = Terminal(tiny(), *ENDLESS, "--no-history")
+        terminal.see(rb"\x1b\[\?2004h[^>]*> ")
+        self.assertNotEqual(terminal.settings()[3], terminal.before[3])
         if busy:
-            os.write(master, b"Hello\r")
-            see(rb"a{50}")
-        run.send(number)
-        while True:
-            ready = select.select([master], [], [], 0.05)[0]
-            if ready:
-                shown += os.read(master, 65536)
-            elif not os.path.exists(f"/proc/{run._process.pid}/fd/1"):
-                break
-        done = run.finish(SECONDS)
-        self.assertEqual(termios.tcgetattr(slave), before)
-        modes = re.findall(rb"\x1b\[\?2004[hl]", shown)
-        self.assertEqual(modes[-1], b"\x1b[?2004l")
-        os.close(master)
-        os.close(slave)
+            terminal.type(b"Hello\r")
+            terminal.see(rb"a{50}")
+        terminal.run.send(number)
+        done = terminal.finish()
+        self.assertEqual(terminal.after, terminal.before)
+        self.assertEqual(re.findall(rb"\x1b\[\?2004[hl]", terminal.all)[-1], b"\x1b[?2004l")
         return done.code
 
     def test_signals(self):

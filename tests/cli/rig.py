@@ -116,6 +116,9 @@ class Running:
     def send(self, number):
         os.kill(self._process.pid, number)
 
+    def pid(self):
+        return self._process.pid
+
     def threads(self):
         return len(os.listdir(f"/proc/{self._process.pid}/task"))
 
