@@ -247,6 +247,16 @@ TEST(ReplyParser, EveryFamily) {
     const Heard whole = hear(family(name), {{text, false}});
     EXPECT_EQ(whole.log, want);
     EXPECT_EQ(whole.reply.content, "");
+    // Cut anywhere, and cut off anywhere.
+    for (std::size_t at = 1; at < std::string_view(text).size(); ++at) {
+      const std::string head(text, at);
+      const Reply cut = hear(family(name), {{head, false}, {text + at, false}}).reply;
+      EXPECT_EQ(cut.content, "");
+      ASSERT_EQ(cut.tool_calls.size(), 1U) << head;
+      EXPECT_EQ(cut.tool_calls[0].arguments, whole.reply.tool_calls[0].arguments) << head;
+      const Reply off = hear(family(name), {{head, false}}).reply;
+      EXPECT_EQ(off.content, off.tool_calls.empty() ? head : "");
+    }
   }
 }
 
