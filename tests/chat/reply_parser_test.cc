@@ -2,7 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <random>
+
 #include "chat/reply_derive.h"
+#include "chat/reply_marks.h"
 #include "chat/reply_value.h"
 
 namespace minfer::chat {
@@ -189,6 +192,37 @@ TEST(ReplyParser, HeldBackIsTheBeginningOfAMark) {
   EXPECT_EQ(parser.feed("box>", false).at(0).text, "<toolbox>");
   EXPECT_TRUE(parser.feed("\n", false).empty());
   EXPECT_EQ(parser.feed("b", false).at(0).text, "\nb");
+}
+
+TEST(ReplyParser, NothingElseIsHeldBack) {
+  const ToolSet set = tools();
+  const ReplyFormat f = hermes();
+  ReplyOptions options;
+  options.tools = &set;
+  constexpr std::string_view kPieces[] = {"<", "<tool", "_cal", "<thi", "nk",
+                                          "x", " ",     "\n",   "</t"};
+  std::mt19937_64 random(3);
+  for (int n = 0; n < 300; ++n) {
+    ReplyParser parser(f, options);
+    std::string text = "x";
+    std::string given;
+    const auto take = [&](const std::vector<ReplyEvent>& events) {
+      for (const ReplyEvent& event : events) given += event.text;
+    };
+    take(parser.feed(text, false));
+    for (int i = 0; i < 12; ++i) {
+      const std::string_view piece = kPieces[random() % std::size(kPieces)];
+      text += piece;
+      take(parser.feed(piece, false));
+      ASSERT_TRUE(text.starts_with(given));
+      std::string_view held = std::string_view(text).substr(given.size());
+      held.remove_prefix(std::min(held.find_first_not_of(kBlanks), held.size()));
+      EXPECT_TRUE(std::string_view("<tool_call>").starts_with(held)) << text << "|" << given;
+    }
+    take(parser.finish());
+    EXPECT_EQ(given, text);
+    EXPECT_EQ(parser.reply().content, text);
+  }
 }
 
 ReplyFormat family(std::string_view name) {
