@@ -23,6 +23,7 @@ void Candidates::begin(const Row& row, std::size_t n_expected) {
   all_ranked_ = false;
   first_ = 0;
   left_ = kAll;
+  total_scale_ = 0.0;
 }
 
 void Candidates::rank(std::size_t n) {
@@ -79,7 +80,7 @@ void Candidates::keep_stretch(std::size_t begin, std::size_t end) {
 }
 
 template <class OfBlock, class OfDepth>
-Weight Candidates::sum(const OfBlock& of_block, const OfDepth& of_depth) {
+Weight Candidates::sum(double scale, const OfBlock& of_block, const OfDepth& of_depth) {
   const Candidate* first = at(0);
   if (first == nullptr) return 0;
   const double largest = first->logit;
@@ -91,7 +92,8 @@ Weight Candidates::sum(const OfBlock& of_block, const OfDepth& of_depth) {
   }
   std::array<float, kBlock> room;
   for (std::size_t block = 0; block < row_->n_blocks(); ++block) {
-    if (row_->unchanged(block) == 0) continue;
+    const double above = static_cast<double>(row_->block_max(block)) - largest;
+    if (row_->unchanged(block) == 0 || above * scale < kWeightless) continue;
     sum += of_block(row_->block(block, room), largest);
   }
   for (const Row::Adjusted& each : row_->adjusted()) {
@@ -103,13 +105,19 @@ Weight Candidates::sum(const OfBlock& of_block, const OfDepth& of_depth) {
 }
 
 Weight Candidates::total_weight(double scale) {
-  return sum([scale](Block block, double largest) { return sum_of_weights(block, largest, scale); },
-             [scale](double depth) { return weight_of(depth * scale); });
+  if (total_scale_ != scale) {
+    total_ = sum(
+        scale,
+        [scale](Block block, double largest) { return sum_of_weights(block, largest, scale); },
+        [scale](double depth) { return weight_of(depth * scale); });
+    total_scale_ = scale;
+  }
+  return total_;
 }
 
 double Candidates::mean_depth() {
   const Weight depths =
-      sum([](Block block, double largest) { return sum_of_depths(block, largest); }, depth_of);
+      sum(1.0, [](Block block, double largest) { return sum_of_depths(block, largest); }, depth_of);
   return -static_cast<double>(depths) / static_cast<double>(total_weight());
 }
 

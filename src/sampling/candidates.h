@@ -52,11 +52,14 @@ class Candidates {
   double mean_depth();
 
   void keep_first(std::size_t n) {
-    if (n < row_->n_vocab()) left_ = std::min(left_, n);
+    if (n >= std::min(left_, row_->n_vocab())) return;
+    left_ = n;
+    total_scale_ = 0.0;
   }
   void drop_first(std::size_t n) {
     first_ += n;
     if (left_ != kAll) left_ -= n;
+    total_scale_ = 0.0;
   }
   /// Keeps the candidates [begin, end), which have been looked at; but of those as likely as the
   /// first of them, the ones with the lowest ids.
@@ -68,14 +71,16 @@ class Candidates {
   void rank(std::size_t n);
   void collect(std::size_t limit);
   template <class OfBlock, class OfDepth>
-  Weight sum(const OfBlock& of_block, const OfDepth& of_depth);
+  Weight sum(double scale, const OfBlock& of_block, const OfDepth& of_depth);
 
   const Row* row_ = nullptr;
   std::size_t n_expected_ = 0;
   std::vector<Candidate> ranked_;  // in order, all legal tokens before the next one
   bool all_ranked_ = false;
-  std::size_t first_ = 0;    // of those that are left
-  std::size_t left_ = kAll;  // how many at most
+  std::size_t first_ = 0;     // of those that are left
+  std::size_t left_ = kAll;   // how many at most
+  double total_scale_ = 0.0;  // that total_ is for; 0: none
+  Weight total_ = 0;
 };
 
 }  // namespace minfer::sampling

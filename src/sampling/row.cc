@@ -6,32 +6,24 @@
 #include <array>
 #include <cmath>
 
+#include "sampling/lanes.h"
+
 namespace minfer::sampling {
 namespace {
 
-/// The largest logit of a block, and whether one of them is NaN or infinite. Lanes, so that it
-/// compiles to vector instructions.
-struct Extremes {
-  float largest;
-  bool finite;
-};
-
-Extremes scan(Block logits) {
-  constexpr std::size_t kLanes = 16;
-  std::array<float, kLanes> largest;
-  std::array<float, kLanes> zero;
-  largest.fill(kNever);
-  zero.fill(0.0F);
-  for (std::size_t i = 0; i < kBlock; i += kLanes) {
-    for (std::size_t lane = 0; lane < kLanes; ++lane) {
-      const float x = logits[i + lane];
-      largest[lane] = largest[lane] > x ? largest[lane] : x;
-      zero[lane] += x * 0.0F;  // NaN where x is no finite number
-    }
+/// The largest of a block's logits; `odd` gets bits set where one is NaN or infinite.
+float scan(Block logits, FloatBits& odd) {
+  Floats left = load4(logits.data());
+  Floats right = left;
+  for (std::size_t i = 0; i < kBlock; i += 8) {
+    const Floats a = load4(&logits[i]);
+    const Floats b = load4(&logits[i + 4]);
+    left = left > a ? left : a;
+    right = right > b ? right : b;
+    odd |= bits_of(a - a) | bits_of(b - b);  // 0 for finite numbers, else NaN
   }
-  float sum = 0.0F;
-  for (const float each : zero) sum += each;
-  return {*std::max_element(largest.begin(), largest.end()), sum == 0.0F};
+  const Floats both = left > right ? left : right;
+  return std::max(std::max(both[0], both[1]), std::max(both[2], both[3]));
 }
 
 }  // namespace
@@ -69,12 +61,11 @@ Status Row::set(std::span<const float> logits, std::int64_t position) {
   std::ranges::fill(unchanged_, ~std::uint64_t{0});
   if (n_vocab_ % kBlock != 0) unchanged_.back() >>= kBlock - n_vocab_ % kBlock;
   std::array<float, kBlock> room;
-  bool finite = true;
+  FloatBits odd{};
   for (std::size_t block = 0; block < n_blocks(); ++block) {
-    const Extremes found = scan(model_block(block, room, logits.back()));
-    block_max_[block] = found.largest;
-    finite = finite && found.finite;
+    block_max_[block] = scan(model_block(block, room, logits.back()), odd);
   }
+  const bool finite = (odd[0] | odd[1] | odd[2] | odd[3]) == 0;
   return finite ? ok_status() : name_non_finite(position);
 }
 
@@ -112,31 +103,24 @@ void Row::restrict_to(std::span<const std::uint64_t> allowed) {
 
 double Row::standard_deviation() const {
   const double largest = *std::ranges::max_element(block_max_);
-  constexpr std::size_t kLanes = 8;
-  std::array<double, kLanes> sum{};
-  std::array<double, kLanes> squares{};
-  std::array<double, kLanes> count{};
+  Doubles sum{};
+  Doubles squares{};
+  DoubleBits impossible{};
   std::array<float, kBlock> room;
   for (std::size_t block = 0; block < n_blocks(); ++block) {
     const Block logits = model_block(block, room, kNever);
-    for (std::size_t i = 0; i < kBlock; i += kLanes) {
-      for (std::size_t lane = 0; lane < kLanes; ++lane) {
-        const bool finite = logits[i + lane] > kNever;
-        const double x = finite ? static_cast<double>(logits[i + lane]) - largest : 0.0;
-        sum[lane] += x;
-        squares[lane] += x * x;
-        count[lane] += finite ? 1.0 : 0.0;
-      }
+    for (std::size_t i = 0; i < kBlock; i += 2) {
+      const Doubles below = load2(&logits[i]) - largest;
+      const auto finite = below > static_cast<double>(kNever);  // all bits set, or none
+      const Doubles x = finite ? below : Doubles{};
+      impossible += DoubleBits{1, 1} + reinterpret_cast<DoubleBits>(finite);
+      sum += x;
+      squares += x * x;
     }
   }
-  double n = 0.0;
-  double total = 0.0;
-  double total_squares = 0.0;
-  for (std::size_t lane = 0; lane < kLanes; ++lane) {
-    n += count[lane];
-    total += sum[lane];
-    total_squares += squares[lane];
-  }
+  const double n = static_cast<double>(n_blocks() * kBlock - impossible[0] - impossible[1]);
+  const double total = sum[0] + sum[1];
+  const double total_squares = squares[0] + squares[1];
   const double mean = total / n;
   return std::sqrt(std::max(0.0, total_squares / n - mean * mean));
 }

@@ -1,7 +1,8 @@
 #include "sampling/weight.h"
 
-#include <bit>
 #include <cmath>
+
+#include "sampling/lanes.h"
 
 namespace minfer::sampling {
 namespace {
@@ -14,66 +15,73 @@ constexpr double kRounder = 0x1.8p52;
 // Weighs nothing.
 constexpr double kDeepest = -32.0;
 
-/// exp(r) for |r| <= ln(2)/2: the Taylor polynomial, whose rest is below 2^-56.
-inline double exp_of_remainder(double r) {
-  double sum = 1.0 / 6227020800.0;
-  sum = sum * r + 1.0 / 479001600.0;
-  sum = sum * r + 1.0 / 39916800.0;
-  sum = sum * r + 1.0 / 3628800.0;
-  sum = sum * r + 1.0 / 362880.0;
-  sum = sum * r + 1.0 / 40320.0;
-  sum = sum * r + 1.0 / 5040.0;
-  sum = sum * r + 1.0 / 720.0;
-  sum = sum * r + 1.0 / 120.0;
-  sum = sum * r + 1.0 / 24.0;
-  sum = sum * r + 1.0 / 6.0;
-  sum = sum * r + 0.5;
-  sum = sum * r + 1.0;
-  return sum * r + 1.0;
+// What follows is for one number or for lanes of them: Real is double or Doubles.
+
+/// exp(r) for |r| <= ln(2)/2: the Taylor polynomial, whose rest is below 2^-46, in pairs of terms
+/// that do not wait for each other (Estrin's scheme).
+template <class Real>
+inline Real exp_of_remainder(Real r) {
+  const Real r2 = r * r;
+  const Real r4 = r2 * r2;
+  const Real t0 = (r + 1.0) + r2 * (r * (1.0 / 6.0) + 0.5);
+  const Real t4 = (r * (1.0 / 120.0) + 1.0 / 24.0) + r2 * (r * (1.0 / 5040.0) + 1.0 / 720.0);
+  const Real t8 =
+      (r * (1.0 / 362880.0) + 1.0 / 40320.0) + r2 * (r * (1.0 / 39916800.0) + 1.0 / 3628800.0);
+  return t0 + r4 * (t4 + r4 * t8);
 }
 
 /// 2^exponent exp(x) for |x| <= 700 and no overflow.
-inline double scaled_exp(double x, std::uint64_t exponent) {
-  const double shifted = x * kLog2e + kRounder;
-  const double n = shifted - kRounder;
-  const double r = (x - n * kLn2High) - n * kLn2Low;
-  const std::uint64_t power = std::bit_cast<std::uint64_t>(shifted) + 1023U + exponent;
-  return exp_of_remainder(r) * std::bit_cast<double>(power << 52);
+template <class Real>
+inline Real scaled_exp(Real x, std::uint64_t exponent) {
+  const Real shifted = x * kLog2e + kRounder;
+  const Real n = shifted - kRounder;
+  const Real r = (x - n * kLn2High) - n * kLn2Low;
+  return exp_of_remainder(r) * doubles_of((bits_of(shifted) + (1023 + exponent)) << 52);
 }
 
-inline double limited(double x) {
-  const double below = x < 0.0 ? x : 0.0;
-  return below > kDeepest ? below : kDeepest;
+/// x, but from kDeepest to 0.
+template <class Real>
+inline Real limited(Real x) {
+  const Real zero{};
+  const Real below = x < 0.0 ? x : zero;
+  return below > kDeepest ? below : zero + kDeepest;
 }
 
-/// The whole number nearest to 0 <= x < 2^52.
-inline Weight rounded(double x) {
-  return std::bit_cast<std::uint64_t>(x + 0x1p52) - std::bit_cast<std::uint64_t>(0x1p52);
+/// The whole number nearest to 0 <= x < 2^52, in the bits of a weight.
+template <class Real>
+inline auto rounded(Real x) {
+  return bits_of(x + 0x1p52) - bits_of(0x1p52);
+}
+
+template <class Real>
+inline auto weight(Real x) {
+  return rounded(scaled_exp(limited(x), 44));
+}
+
+template <class Real>
+inline auto depth(Real x) {
+  const Real at = limited(x);
+  return rounded(scaled_exp(at, 44) * -at);
 }
 
 }  // namespace
 
-Weight weight_of(double x) { return rounded(scaled_exp(limited(x), 44)); }
+Weight weight_of(double x) { return weight(x); }
 
-Weight depth_of(double x) {
-  const double at = limited(x);
-  return rounded(scaled_exp(at, 44) * -at);
-}
+Weight depth_of(double x) { return depth(x); }
 
 Weight sum_of_weights(Block logits, double largest, double scale) {
-  Weight sum = 0;
-  for (std::size_t i = 0; i < kBlock; ++i) {
-    sum += weight_of((static_cast<double>(logits[i]) - largest) * scale);
+  DoubleBits sum{};
+  for (std::size_t i = 0; i < kBlock; i += 2) {
+    sum += weight((load2(&logits[i]) - largest) * scale);
   }
-  return sum;
+  return sum[0] + sum[1];
 }
 
 Weight sum_of_depths(Block logits, double largest) {
-  Weight sum = 0;
-  for (std::size_t i = 0; i < kBlock; ++i) {
-    sum += depth_of(static_cast<double>(logits[i]) - largest);
-  }
-  return sum;
+  DoubleBits sum{};
+  for (std::size_t i = 0; i < kBlock; i += 2) sum += depth(load2(&logits[i]) - largest);
+  return sum[0] + sum[1];
 }
 
 double exponential(double x) { return scaled_exp(x, 0); }

@@ -23,6 +23,9 @@ inline constexpr Weight kUnitWeight = Weight{1} << 44;
 /// Of x in place of x <= 0 where x is larger.
 Weight weight_of(double x);
 
+/// weight_of() is 0 below.
+inline constexpr double kWeightless = -31.5;
+
 /// Logits that are summed together.
 inline constexpr std::size_t kBlock = 64;
 using Block = std::span<const float, kBlock>;
@@ -34,7 +37,7 @@ Weight sum_of_weights(Block logits, double largest, double scale);
 Weight sum_of_depths(Block logits, double largest);
 Weight depth_of(double x);
 
-/// exp(x) for -700 <= x <= 700.
+/// exp(x) for -700 <= x <= 700, to 13 digits.
 double exponential(double x);
 
 /// The natural logarithm of a positive finite x.
