@@ -1,6 +1,7 @@
 // The commands of a chat: a function for each row of chat_commands.def.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 
 #include "base/json_reader.h"
@@ -9,6 +10,7 @@
 #include "base/utf8.h"
 #include "base/write_file.h"
 #include "chat_loop.h"
+#include "help.h"
 #include "prompt_input.h"
 #include "terminal.h"
 
@@ -16,6 +18,7 @@ namespace minfer::app {
 namespace {
 
 constexpr std::string_view kBlanks = " \t\n";
+constexpr std::size_t kHelpColumn = 24;
 
 /// All of `text` as a whole number, or nothing.
 std::optional<std::int32_t> number_in(std::string_view text) {
@@ -44,10 +47,25 @@ std::pair<std::string, std::string> first_word(std::string_view text) {
 /// The start of a text, on one line.
 std::string excerpt(std::string_view text) { return printable(text, 60); }
 
+bool settable(const OptionRow& row) {
+  return (row.commands & kChat) != 0 && row.group == "Sampling" && row.name != "sampling";
+}
+
+/// The value that holds, whether it came from an option or from the model's file; empty where it is
+/// no single value.
+std::string present_value(const OptionRow& row, const sampling::SamplerOptions& settings) {
+  if (row.name == "seed") return fmt::format("{}", settings.seed);
+  for (const sampling::SamplerNumberRow& number : sampling::sampler_number_table()) {
+    if (number.option != row.name) continue;
+    return std::visit([&](auto field) { return fmt::format("{}", settings.*field); }, number.field);
+  }
+  return {};
+}
+
 }  // namespace
 
 Status ChatLoop::do_Help(const std::string&) {
-  parts_.screen.list(chat_command_help());
+  parts_.screen.list(chat_command_help(parts_.screen.columns()));
   return ok_status();
 }
 
@@ -235,37 +253,36 @@ Status ChatLoop::do_Stats(const std::string&) {
 }
 
 Status ChatLoop::do_Set(const std::string& argument) {
-  const auto [name, value] = first_word(argument);
-  const auto settable = [](const OptionRow& row) {
-    return (row.commands & kChat) != 0 && row.group == "Sampling" && row.name != "sampling";
-  };
+  const auto [word, value] = first_word(argument);
+  const std::string name = word.substr(std::min(word.find_first_not_of('-'), word.size()));
   if (name.empty()) {
     std::string text;
     for (const OptionRow& row : option_table()) {
-      if (settable(row)) text += fmt::format("  {:<20} {}\n", row.name, row.help);
+      if (!settable(row)) continue;
+      const std::string present = present_value(row, parts_.sampling());
+      if (!present.empty()) text += fmt::format("  {:<20} {}\n", row.name, present);
     }
     parts_.screen.list(text);
     return ok_status();
   }
-  const std::string_view bare =
-      std::string_view(name).substr(std::min(name.find_first_not_of('-'), name.size()));
-  Invocation changed = parts_.invocation;
-  const OptionRow* found = nullptr;
-  for (const OptionRow& row : option_table()) {
-    if (settable(row) && row.name == bare) found = &row;
-  }
-  if (found == nullptr) {
+  const auto row = std::ranges::find_if(
+      option_table(), [&](const OptionRow& each) { return settable(each) && each.name == name; });
+  if (row == option_table().end()) {
     return invalid_argument(
         fmt::format("\"{}\" is no sampler setting: /set lists them", printable(name)));
   }
-  const bool is_switch = found->value.empty();
-  if (value.empty() && !is_switch)
-    return invalid_argument(fmt::format("/set {} needs a value", bare));
-  MINFER_RETURN_IF_ERROR(
-      set_option_by_name(bare, is_switch && value.empty() ? "on" : value, changed));
+  if (value.empty()) {
+    std::string text;
+    append_help_line(text, fmt::format("{} {}", name, present_value(*row, parts_.sampling())),
+                     std::string(row->help), kHelpColumn, parts_.screen.columns());
+    parts_.screen.list(text);
+    return ok_status();
+  }
+  Invocation changed = parts_.invocation;
+  MINFER_RETURN_IF_ERROR(set_option_by_name(name, value, changed));
   MINFER_RETURN_IF_ERROR(parts_.set_sampler(changed));
   parts_.invocation = std::move(changed);
-  parts_.screen.note(fmt::format("({} {})", bare, is_switch && value.empty() ? "on" : value));
+  parts_.screen.note(fmt::format("({} {})", name, value));
   return ok_status();
 }
 

@@ -87,7 +87,8 @@ Result<int> chat_command(const Invocation& given, const EnvSwitches& env) {
       editing ? make_terminal_input(reader, history) : make_line_input(options.multiline_input);
   ChatLoop loop({conversation, chat->forward(), screen, *input, invocation,
                  [&chat](const Invocation& changed) { return chat->set_sampling(changed); },
-                 [&chat] { return chat->save(); }});
+                 [&chat] { return chat->save(); },
+                 [&chat]() -> const sampling::SamplerOptions& { return chat->sampling(); }});
   type_ahead = std::make_unique<TypeAhead>(conversation, loop);
   if (editing) screen.remark("/help lists the commands; Ctrl+D leaves");
   const int status = loop.run(options.has_prompt ? std::optional(options.prompt) : std::nullopt);

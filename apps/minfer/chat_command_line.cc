@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "help.h"
+
 namespace minfer::app {
 namespace {
 
@@ -15,6 +17,7 @@ constexpr ChatCommandRow kRows[] = {
 #undef COMMAND
 };
 
+constexpr std::size_t kHelpColumn = 24;
 constexpr std::string_view kBlanks = " \t\n";
 
 /// Calls `use` with each name of a row until it gives true.
@@ -118,7 +121,7 @@ std::string complete_chat_command(std::string_view text) {
   return std::string(common.substr(word.size())) + (names.size() == 1 ? " " : "");
 }
 
-std::string chat_command_help() {
+std::string chat_command_help(std::size_t width) {
   std::string text;
   for (const ChatCommandRow& row : kRows) {
     std::string left = fmt::format("/{}", row.name);
@@ -127,12 +130,12 @@ std::string chat_command_help() {
       return false;
     });
     if (!row.argument.empty()) left += fmt::format(" {}", row.argument);
-    text += fmt::format("  {:<20} {}\n", left, row.help);
+    append_help_line(text, left, row.help, kHelpColumn, width);
   }
-  text +=
-      "A blank in front of the slash makes it text. Alt+Enter, Ctrl+J or a \\ at the end go on in "
-      "a\n"
-      "new line; \"\"\" opens and closes a text of many lines.\n";
+  append_help_line(text, "\\ at the end", "goes on in a new line, as Alt+Enter and Ctrl+J do",
+                   kHelpColumn, width);
+  append_help_line(text, "\"\"\"", "opens and closes a text of many lines", kHelpColumn, width);
+  append_help_line(text, "a blank in front", "makes a command text", kHelpColumn, width);
   return text;
 }
 

@@ -5,6 +5,7 @@
 // Thread-safety: pure functions and constants.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -41,7 +42,7 @@ ChatLine classify_chat_line(std::string_view text);
 /// What completes the command word that `text` begins, as far as it is sure.
 std::string complete_chat_command(std::string_view text);
 
-/// /help: a line for each command.
-std::string chat_command_help();
+/// /help: a line for each command, wrapped before `width`.
+std::string chat_command_help(std::size_t width);
 
 }  // namespace minfer::app

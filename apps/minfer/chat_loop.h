@@ -32,6 +32,8 @@ struct ChatLoopParts {
   std::function<Status(const Invocation&)> set_sampler;
   /// Called behind each turn and each change (a session file).
   std::function<Status()> save;
+  /// The settings that hold.
+  std::function<const sampling::SamplerOptions&()> sampling;
 };
 
 class ChatLoop {

@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 
 #include "base/write_file.h"
+#include "terminal_mode.h"
 
 namespace minfer::app {
 namespace {
@@ -81,6 +83,11 @@ void ChatScreen::note(std::string_view text) {
 
 void ChatScreen::remark(std::string_view text) {
   if (!quiet_) note(text);
+}
+
+std::size_t ChatScreen::columns() const {
+  constexpr int kFewest = 40;  // what is narrower wraps as the terminal likes
+  return static_cast<std::size_t>(std::max(terminal_size().columns, kFewest));
 }
 
 void ChatScreen::list(std::string_view text) { print_note(text); }

@@ -5,6 +5,7 @@
 // Thread-safety: one thread.
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -38,6 +39,8 @@ class ChatScreen {
   void error(std::string_view text);
 
   [[nodiscard]] const Status& status() const { return out_.status(); }
+  /// The columns for lists: of the terminal, or 80.
+  [[nodiscard]] std::size_t columns() const;
   [[nodiscard]] bool color() const { return color_; }
 
  private:

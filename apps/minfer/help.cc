@@ -34,13 +34,17 @@ std::vector<std::string_view> groups_of(std::uint32_t commands) {
 
 constexpr std::size_t kWidth = 80;
 
-/// Appends `words` from column `indent` on, the first line at column `at`; lines end before kWidth.
-void append_wrapped(std::string& text, std::string_view words, std::size_t indent, std::size_t at) {
+constexpr std::size_t kColumn = 32;
+
+/// Appends `words` from column `indent` on; lines end before `width`.
+void append_wrapped(std::string& text, std::string_view words, std::size_t indent,
+                    std::size_t width) {
+  std::size_t at = indent;
   while (!words.empty()) {
     const std::size_t end = std::min(words.find(' '), words.size());
     const std::string_view word = words.substr(0, end);
     words.remove_prefix(std::min(end + 1, words.size()));
-    if (at > indent && at + 1 + word.size() > kWidth) {
+    if (at > indent && at + 1 + word.size() > width) {
       text += fmt::format("\n{:{}}", "", indent);
       at = indent;
     } else if (at > indent) {
@@ -54,16 +58,20 @@ void append_wrapped(std::string& text, std::string_view words, std::size_t inden
 }
 
 void append_line(std::string& text, std::string_view left, std::string_view right) {
-  constexpr std::size_t kColumn = 32;
-  if (left.size() + 4 <= kColumn) {
-    text += fmt::format("  {:<{}}", left, kColumn - 2);
-  } else {
-    text += fmt::format("  {}\n{:{}}", left, "", kColumn);
-  }
-  append_wrapped(text, right, kColumn, kColumn);
+  append_help_line(text, left, right, kColumn, kWidth);
 }
 
 }  // namespace
+
+void append_help_line(std::string& text, std::string_view left, std::string_view right,
+                      std::size_t column, std::size_t width) {
+  if (left.size() + 4 <= column) {
+    text += fmt::format("  {:<{}}", left, column - 2);
+  } else {
+    text += fmt::format("  {}\n{:{}}", left, "", column);
+  }
+  append_wrapped(text, right, column, width);
+}
 
 std::string version_line() {
   return fmt::format("minfer {} (arithmetic version {})", MINFER_VERSION, kArithmeticVersion);
@@ -103,7 +111,7 @@ std::string help_text(CommandBit command) {
     append_wrapped(text,
                    "Every option may stand in ~/.config/minfer/config.toml or as MINFER_ARG_NAME; "
                    "the command line wins.",
-                   0, 0);
+                   0, kWidth);
   }
   return text;
 }

@@ -277,7 +277,7 @@ TEST(ChatLine, only_known_words_at_the_start_are_commands) {
     EXPECT_EQ(line.kind, ChatLineKind::kCommand);
     EXPECT_EQ(line.row->command, row.command);
     EXPECT_EQ(line.text, "a b\nc");
-    EXPECT_NE(chat_command_help().find("/" + std::string(row.name)), std::string::npos);
+    EXPECT_NE(chat_command_help(80).find("/" + std::string(row.name)), std::string::npos);
   }
   EXPECT_EQ(classify_chat_line("/bye").row->command, ChatCommand::kExit);
 }

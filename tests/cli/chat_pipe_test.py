@@ -113,7 +113,7 @@ class Commands(Chat):
     def test_what_is_refused_changes_nothing(self):
         for command in ("/edit 3 x", "/edit", "/undo", "/pick 1", "/alt 0", "/alt x", "/goto 9",
                         "/goto nowhere", "/fork a b", "/fork 3", "/set temp hot", "/set nothing 1",
-                        "/set temp", "/load /no/such", "/read /no/such", "/save /no/such/folder",
+                        "/set temp 1000", "/load /no/such", "/read /no/such", "/save /no/such/folder",
                         "/clear all", "/alt", "/edit 1 " + "x" * 5000):
             first = [] if command == "/undo" else ["one"]
             self.assertEqual(self.users(*first, command, options=("-c", 1000, *only("a")), code=1),
@@ -161,7 +161,12 @@ class Commands(Chat):
         self.assertEqual(self.ok(chat("x", f"/set logit-bias {LETTER['b']}:1e10", "x", "/set --temp 0.5",
                                       "/set greedy", "x", options=(*only("a"), "-q"))).text,
                          "aaa\nbbb\nbbb\n")
-        self.assertIn("top-k", self.ok(chat("/set")).err)
+        listed = self.ok(chat("/set top-k 7", "/set", "/set temp", options=("--temp", 0.5))).err
+        self.assertRegex(listed, r"(?m)^  top-k +7$")
+        self.assertRegex(listed, r"(?m)^  temp 0.5 +temperature;")
+        model = rig.with_key(tiny(), "general.sampling.temp", "f", 0.25)
+        listed = self.ok(minfer("chat", model, stdin=b"/set\n")).err
+        self.assertRegex(listed, r"(?m)^  temp +0.25$")
 
     def test_stats_help_exit(self):
         done = self.ok(chat("x", "/fork b", "/stats", "/help", "/bye", "y", options=only("a")))
