@@ -326,6 +326,7 @@ Value method_copy(Run&, const Value& v, const Args&) { return v; }
 Value method_unsafe(Run&, const Value&, const Args&) { fail("the method would change its object"); }
 Value method_list_count(Run&, const Value& v, const Args& a) {
   const auto& items = v.list()->items;
+  if (a.positional.size() > 1) fail("count() takes exactly one argument");
   return Value(
       static_cast<std::int64_t>(std::count_if(items.begin(), items.end(), [&](const Value& item) {
         return equal(item, need(a, 0, "value"));
@@ -333,6 +334,7 @@ Value method_list_count(Run&, const Value& v, const Args& a) {
 }
 Value method_list_index(Run&, const Value& v, const Args& a) {
   const auto& items = v.list()->items;
+  if (a.positional.size() > 1) fail("index() with a range is not known");
   for (std::size_t i = 0; i < items.size(); ++i) {
     if (equal(items[i], need(a, 0, "value"))) return Value(static_cast<std::int64_t>(i));
   }

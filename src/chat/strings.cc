@@ -19,6 +19,30 @@ Value stripped(const Text& text, const Args& args, bool left, bool right) {
   return Value(text.sub(cut.begin, cut.end));
 }
 
+/// The part of the text between the arguments start and end, Python's places of a slice; `offset`:
+/// where it begins, in characters. False where start is past the text's end.
+struct Part {
+  std::string_view bytes;
+  std::int64_t offset = 0;
+  bool inside = true;
+};
+Part part_of(const Text& text, const Args& args) {
+  if (args.positional.size() < 2) return {text.bytes(), 0, true};
+  const auto starts = char_starts(text.bytes());
+  const auto n = static_cast<std::int64_t>(starts.size()) - 1;
+  const auto place = [&](std::size_t index, std::int64_t otherwise) {
+    const std::int64_t at = integer_or(args, index, "", otherwise);
+    return at < 0 ? std::max<std::int64_t>(at + n, 0) : at;
+  };
+  const std::int64_t begin = place(1, 0);
+  const std::int64_t end = std::min(place(2, n), n);
+  if (begin > n || begin > end) return {{}, std::min(begin, n), false};
+  const std::size_t first = starts[static_cast<std::size_t>(begin)];
+  return {
+      std::string_view(text.bytes()).substr(first, starts[static_cast<std::size_t>(end)] - first),
+      begin, true};
+}
+
 /// Python's prefix or suffix, or tuple of them.
 template <class Check>
 Value any_of(const Args& args, Check check) {
@@ -55,12 +79,11 @@ Value has_case(const Text& text, Case wanted) {
 
 /// The character position of the first or last match, or -1.
 std::int64_t find_text(const Text& text, const Args& args, bool last) {
-  const std::string& bytes = text.bytes();
   const std::string& what = need_text(need(args, 0, "sub")).bytes();
-  if (args.positional.size() > 1) fail("find() with a range is not known");
-  const std::size_t at = last ? bytes.rfind(what) : bytes.find(what);
-  if (at == std::string::npos) return -1;
-  return static_cast<std::int64_t>(char_starts(std::string_view(bytes).substr(0, at)).size()) - 1;
+  const Part part = part_of(text, args);
+  const std::size_t at = last ? part.bytes.rfind(what) : part.bytes.find(what);
+  if (at == std::string::npos || !part.inside) return -1;
+  return part.offset + static_cast<std::int64_t>(char_starts(part.bytes.substr(0, at)).size()) - 1;
 }
 
 Value split_blanks(const Text& text, std::int64_t limit, bool right) {
@@ -260,10 +283,12 @@ Value method_rstrip(Run&, const Value& v, const Args& a) {
   return stripped(*v.text(), a, false, true);
 }
 Value method_startswith(Run&, const Value& v, const Args& a) {
-  return any_of(a, [&](const std::string& p) { return v.text()->bytes().starts_with(p); });
+  const Part part = part_of(*v.text(), a);
+  return any_of(a, [&](const std::string& p) { return part.inside && part.bytes.starts_with(p); });
 }
 Value method_endswith(Run&, const Value& v, const Args& a) {
-  return any_of(a, [&](const std::string& p) { return v.text()->bytes().ends_with(p); });
+  const Part part = part_of(*v.text(), a);
+  return any_of(a, [&](const std::string& p) { return part.inside && part.bytes.ends_with(p); });
 }
 Value method_find(Run&, const Value& v, const Args& a) {
   return Value(find_text(*v.text(), a, false));
@@ -276,9 +301,16 @@ Value method_index(Run&, const Value& v, const Args& a) {
   if (at < 0) fail("substring not found");
   return Value(at);
 }
+Value method_rindex(Run&, const Value& v, const Args& a) {
+  const std::int64_t at = find_text(*v.text(), a, true);
+  if (at < 0) fail("substring not found");
+  return Value(at);
+}
 Value method_count(Run&, const Value& v, const Args& a) {
   const std::string& what = need_text(need(a, 0, "sub")).bytes();
-  const std::string& bytes = v.text()->bytes();
+  const Part part = part_of(*v.text(), a);
+  const std::string_view bytes = part.bytes;
+  if (!part.inside) return Value(std::int64_t{0});
   if (what.empty()) return Value(static_cast<std::int64_t>(char_starts(bytes).size()));
   std::int64_t n = 0;
   for (std::size_t at = bytes.find(what); at != std::string::npos;
@@ -404,6 +436,14 @@ Text joined(const Text& a, const Text& b) {
   Text out = markup ? escaped(a) : a;
   out.append(markup ? escaped(b) : b);
   return out;
+}
+
+Value filter_forceescape(Run& run, const Value& v, const Args&) {
+  Text text = to_text(run, v);
+  text.markup = false;
+  Text out = escaped(text);
+  run.made_bytes(out.size());
+  return Value(std::move(out));
 }
 
 Value filter_escape(Run& run, const Value& v, const Args&) {

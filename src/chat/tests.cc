@@ -57,4 +57,16 @@ bool test_sameas(Run&, const Value& v, const Args& a) {
   return std::string_view(v.type_name()) == other(a).type_name() && equal(v, other(a));
 }
 
+bool test_escaped(Run&, const Value& v, const Args&) {
+  return v.text() != nullptr && v.text()->markup;
+}
+bool test_filter(Run&, const Value& v, const Args&) {
+  need_hashable(v);
+  return v.text() != nullptr && find_filter(v.text()->bytes()) != nullptr;
+}
+bool test_test(Run&, const Value& v, const Args&) {
+  need_hashable(v);
+  return v.text() != nullptr && find_test(v.text()->bytes()) != nullptr;
+}
+
 }  // namespace minfer::chat

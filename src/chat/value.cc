@@ -279,7 +279,11 @@ void append_quoted(Text& out, const Text& text) {
 
 void append_repr(Text& out, const Value& value) {
   const auto put = [&](std::string_view s) { out.append(s, Origin::kRequest); };
-  if (const Text* text = value.text()) return append_quoted(out, *text);
+  if (const Text* text = value.text()) {
+    if (text->markup) put("Markup(");
+    append_quoted(out, *text);
+    return text->markup ? put(")") : void();
+  }
   if (const List* list = value.list()) {
     put(list->tuple ? "(" : "[");
     for (std::size_t i = 0; i < list->items.size(); ++i) {

@@ -32,15 +32,16 @@ FILTERS = ["length", "upper", "lower", "trim", "first", "last", "list", "join(',
            "batch(2) | list", "batch(c1, ca) | list", "batch(n, 0) | list", "slice(2) | list",
            "slice(c1 + c1, ca) | list", "slice(n) | list", "slice(c2) | list", "groupby('r')",
            "groupby('c', case_sensitive=y)", "groupby('q', default=ca)", "groupby('r') | map(attribute='list') | list",
-           "wordcount", "center(9)", "center(c3)", "truncate(n, true)", "truncate(c1 + c1, false, '')",
+           "wordcount", "center(9)", "center(c3)", "forceescape", "truncate(n, true)", "truncate(c1 + c1, false, '')",
            "truncate(4, leeway=0)", "format(n, ca)", "format(k=n)", "indent(2)", "indent(c1, true)", "indent(n, false, true)"]
 FORMATS = ["%s", "%r", "%d", "%5.1f|", "%-6s|", "%06d", "%+d", "% d", "%x", "%#o", "%c", "%%", "%s %s", "%(k)s",
            "%(b)05d", "%.2s", "%e", "%g", "%i%%", "%*d", "%q", "%", "%(k", "x"]
 METHODS = ["strip()", "split(',')", "split()", "upper()", "startswith('x')", "endswith('\\n')", "items() | list",
            "get('k')", "get('q', 3)", "keys() | list", "values() | list", "replace('x', 'yy')", "rstrip()",
-           "find('c')", "center(7)", "ljust(9)", "rjust(8, '*')", "center(6, ca)", "title()", "splitlines()", "rsplit(',', 1)", "isupper()", "count('x')", "k", "a"]
+           "find('c')", "find('b', 1)", "rfind('x', 0, c1)", "rindex('b')", "count('b', c2)",
+           "startswith('b', c1)", "endswith('c', 1, -1)", "find('', 9)", "count('', 1, 2)", "center(7)", "ljust(9)", "rjust(8, '*')", "center(6, ca)", "title()", "splitlines()", "rsplit(',', 1)", "isupper()", "count('x')", "k", "a"]
 TESTS = ["defined", "none", "string", "mapping", "number", "iterable", "true", "boolean", "sequence",
-         "integer", "not defined", "eq 1", "in [1, 'a']"]
+         "integer", "filter", "test", "escaped", "not defined", "eq 1", "in [1, 'a']"]
 BINARY = ["+", "-", "*", "//", "~", "==", "!=", "<", ">=", "in", "not in", "and", "or"]
 
 
