@@ -158,6 +158,25 @@ class Render(rig.Test):
             self.assertLess(done.seconds, 1 if not rig.SANITIZED else 20)
             self.assertLess(done.peak_bytes, (400 if not rig.SANITIZED else 4000) << 20)
 
+    def test_named_templates_beside_the_main_one(self):
+        tool_use = "{{ tools | map(attribute='function.name') | join }}|{{ messages[0].content }}"
+        path = rig.with_key(tiny("llama"), "tokenizer.chat_template.tool_use", "s", tool_use)
+        messages = [{"role": "user", "content": "Hi"}]
+        body = {"messages": messages, "tools": [{"type": "function", "function": {"name": "f"}}]}
+        self.assertEqual(self.render(body, path), "f|Hi")
+        self.assertEqual(self.render(messages, path), self.render(messages, tiny("llama")))
+        self.assertEqual(self.render(messages, path, "--chat-template", "tool_use"), "|Hi")
+        info = self.ok(minfer("info", path, "--json")).json()
+        self.assertEqual(info["template_names"], ["tool_use"])
+        self.assertEqual((info["template_abilities"]["tools"], info["tool_template_abilities"]["tools"]),
+                         (False, True))
+        self.assertRegex(self.ok(minfer("info", path)).text, "with tools, tool_use:\n +shows")
+
+    def test_T_04_in_a_single_run(self):
+        source = '{% if messages[0].role=="system" %}{{ raise_exception("no system") }}{% endif %}x'
+        done = minfer(tiny("llama"), "Hi", "-n", 1, "--system", "s", "--chat-template", source)
+        self.refused(done, 1, "no system")
+
     def test_body_of_a_request(self):
         body = {"model": "x", "temperature": 1, "messages": [{"role": "user", "content": "Hi"}],
                 "chat_template_kwargs": {"a": 1}}

@@ -312,10 +312,15 @@ class Gguf:
         return self
 
     def add_key(self, name, code, value):
-        """A number more: in front of the others, the data moved on by a multiple of its alignment."""
-        kind = {"I": 4, "f": 6}[code]
+        """A number or text ("s") more: in front of the others, the data moved on by a multiple of its
+        alignment."""
+        kind = {"I": 4, "f": 6, "s": 8}[code]
         key = name.encode()
-        entry = struct.pack("<Q", len(key)) + key + struct.pack("<I" + code, kind, value)
+        entry = struct.pack("<Q", len(key)) + key + struct.pack("<I", kind)
+        if code == "s":
+            entry += struct.pack("<Q", len(value.encode())) + value.encode()
+        else:
+            entry += struct.pack("<" + code, value)
         n_keys = struct.unpack_from("<Q", self.bytes, 16)[0]
         struct.pack_into("<Q", self.bytes, 16, n_keys + 1)
         self.bytes[24:24] = entry
@@ -331,7 +336,7 @@ class Gguf:
 
 
 def with_key(path, name, code, value):
-    """A copy of the model with one number more in its metadata."""
+    """A copy of the model with one number or text more in its metadata."""
     return Gguf(path).add_key(name, code, value).save("with-key.gguf")
 
 
