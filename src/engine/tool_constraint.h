@@ -18,6 +18,9 @@ namespace minfer::engine {
 struct ToolProgram {
   std::shared_ptr<const sampling::Grammar> grammar;  // null: calls are not constrained
   std::vector<std::string> triggers;                 // empty: the grammar holds from the first byte
+  // Triggers count in answers alone: the marks of a thought, and whether the reply begins in one.
+  std::string thought_begin, thought_end;
+  bool starts_in_thought = false;
 };
 
 /// What calls of the tools look like in `format`. `options.find_control` is set here, from the
