@@ -72,7 +72,9 @@ Result<int> chat_command(const Invocation& given, const EnvSwitches& env) {
   engine::Conversation& conversation = chat->conversation();
   conversation.options().cancel = &stop_flag();
 
-  ChatScreen screen(use_color(options), options.quiet);
+  ChatScreen screen({.color = use_color(options),
+                     .quiet = options.quiet,
+                     .hide_thoughts = options.hide_reasoning});
   History history = editing ? open_history(options) : History();
   print_header(chat->loaded(), chat->plan(), options);
 
@@ -85,7 +87,7 @@ Result<int> chat_command(const Invocation& given, const EnvSwitches& env) {
   }
   const std::unique_ptr<ChatInput> input =
       editing ? make_terminal_input(reader, history) : make_line_input(options.multiline_input);
-  ChatLoop loop({conversation, chat->forward(), screen, *input, invocation,
+  ChatLoop loop({conversation, chat->forward(), screen, *input, chat->shape(), invocation,
                  [&chat](const Invocation& changed) { return chat->set_sampling(changed); },
                  [&chat] { return chat->save(); },
                  [&chat]() -> const sampling::SamplerOptions& { return chat->sampling(); }});

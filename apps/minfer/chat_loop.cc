@@ -105,7 +105,19 @@ engine::ReplyHooks ChatLoop::hooks() {
         fmt::format("(the context is full: {} dropped)",
                     n == 1 ? "the oldest turn was" : fmt::format("the oldest {} turns were", n)));
   };
-  hooks.on_text = [this](std::string_view piece) { return parts_.screen.answer(piece); };
+  hooks.on_begin = [this](std::span<const engine::TokenId> prompt) {
+    ReplySinks sinks;
+    sinks.answer = [this](std::string_view piece) { return parts_.screen.answer(piece); };
+    sinks.thought = [this](std::string_view piece) { return parts_.screen.thought(piece); };
+    reader_ = std::make_unique<ReplyReader>(parts_.shape, parts_.shape.start(prompt), nullptr, 0,
+                                            std::move(sinks));
+    auto end = parts_.shape.thought_end();
+    budget_ = std::make_unique<ThoughtBudget>(
+        parts_.invocation.options.reasoning_budget,
+        end.ok() ? std::move(*end) : std::vector<engine::TokenId>());
+  };
+  hooks.forced = [this] { return budget_->next(reader_->in_thought()); };
+  hooks.on_text = [this](std::string_view piece) { return reader_->feed(piece); };
   return hooks;
 }
 
@@ -113,6 +125,8 @@ Status ChatLoop::answer(const Make& make) {
   // A key that comes just behind the reply's end must not end the program.
   const StopTarget target(parts_.forward);
   const Result<engine::Reply> reply = make(hooks());
+  if (reader_ != nullptr) reader_->finish();
+  reader_.reset();
   parts_.screen.end_reply();
   answered_ = true;
   if (reply.ok()) tell(*reply);

@@ -17,6 +17,7 @@
 #include "engine/conversation.h"
 #include "parse.h"
 #include "plan/forward.h"
+#include "reply_reader.h"
 
 namespace minfer::app {
 
@@ -26,6 +27,8 @@ struct ChatLoopParts {
   plan::Forward& forward;  // what Ctrl+C stops
   ChatScreen& screen;
   ChatInput& input;
+  /// How replies are written.
+  const ReplyShape& shape;
   /// Options of the command line, changed by /set.
   Invocation& invocation;
   /// Takes the sampler's settings out of the changed options; refuses what cannot be.
@@ -65,6 +68,8 @@ class ChatLoop {
 #undef COMMAND
 
   ChatLoopParts parts_;
+  std::unique_ptr<ReplyReader> reader_;  // of the reply being drawn
+  std::unique_ptr<ThoughtBudget> budget_;
   std::string file_text_;  // of /read
   std::string start_;      // what stands in the next line
   bool failed_ = false;

@@ -27,7 +27,7 @@ bool use_color(const Options& options) {
 }
 
 void ChatScreen::progress(double share) {
-  if (!bar_) bar_.emplace("prefill", !quiet_);
+  if (!bar_) bar_.emplace("prefill", !options_.quiet);
   bar_->update(share);
 }
 
@@ -35,15 +35,17 @@ void ChatScreen::progress(double share) {
 void ChatScreen::set_dim(bool dim) {
   if (dim == dim_) return;
   dim_ = dim;
-  if (color_ && status().ok()) {
+  if (options_.color && status().ok()) {
     static_cast<void>(write_all(STDOUT_FILENO, dim ? kDim : kPlain));
   }
 }
 
 bool ChatScreen::thought(std::string_view piece) {
-  if (piece.empty()) return status().ok();
+  if (piece.empty() || (options_.hide_thoughts && thinking_)) return status().ok();
   bar_.reset();
   begun_ = true;
+  thinking_ = true;
+  if (options_.hide_thoughts) piece = "(thinking)";
   if (!out_.terminal()) {
     print_note(piece);
     thought_open_ = !piece.ends_with('\n');
@@ -60,7 +62,7 @@ bool ChatScreen::answer(std::string_view piece) {
   if (dim_ && line_open_) out_.write("\n");
   set_dim(false);
   if (thought_open_) print_note("\n");
-  thought_open_ = false;
+  thought_open_ = thinking_ = false;
   begun_ = true;
   line_open_ = !piece.ends_with('\n');
   return out_.write(piece);
@@ -70,19 +72,20 @@ void ChatScreen::end_reply() {
   bar_.reset();
   set_dim(false);
   if (thought_open_) print_note("\n");
-  if (line_open_ || (begun_ && !out_.terminal())) out_.write("\n");
-  begun_ = line_open_ = thought_open_ = false;
+  const bool piped = !out_.terminal();
+  if (piped ? begun_ && !options_.bare : line_open_) out_.write("\n");
+  begun_ = line_open_ = thought_open_ = thinking_ = false;
 }
 
 void ChatScreen::note(std::string_view text) {
-  if (!color_ || !is_terminal(STDERR_FILENO)) return print_note(fmt::format("{}\n", text));
+  if (!options_.color || !is_terminal(STDERR_FILENO)) return print_note(fmt::format("{}\n", text));
   static_cast<void>(write_all(STDERR_FILENO, kDim));
   print_note(text);
   static_cast<void>(write_all(STDERR_FILENO, fmt::format("{}\n", kPlain)));
 }
 
 void ChatScreen::remark(std::string_view text) {
-  if (!quiet_) note(text);
+  if (!options_.quiet) note(text);
 }
 
 std::size_t ChatScreen::columns() const {

@@ -19,9 +19,16 @@ namespace minfer::app {
 /// --color: auto is a terminal on stdout whose TERM is not dumb, unless NO_COLOR is set.
 bool use_color(const Options& options);
 
+struct ScreenOptions {
+  bool color = false;
+  bool quiet = false;
+  bool hide_thoughts = false;  // a line in their place
+  bool bare = false;           // in a pipe a reply gets no newline behind it
+};
+
 class ChatScreen {
  public:
-  ChatScreen(bool color, bool quiet) : color_(color), quiet_(quiet) {}
+  explicit ChatScreen(ScreenOptions options) : options_(options) {}
 
   /// A reply: prefill's progress, pieces of thought and answer, the end. The pieces give false once
   /// stdout is gone.
@@ -41,19 +48,19 @@ class ChatScreen {
   [[nodiscard]] const Status& status() const { return out_.status(); }
   /// The columns for lists: of the terminal, or 80.
   [[nodiscard]] std::size_t columns() const;
-  [[nodiscard]] bool color() const { return color_; }
+  [[nodiscard]] bool color() const { return options_.color; }
 
  private:
   void set_dim(bool dim);
 
-  bool color_;
-  bool quiet_;
+  ScreenOptions options_;
   Output out_;
   std::optional<ProgressBar> bar_;
   bool dim_ = false;           // thoughts are being shown on stdout
   bool begun_ = false;         // something of the reply was shown
   bool line_open_ = false;     // stdout is within a line
   bool thought_open_ = false;  // stderr is, by a thought
+  bool thinking_ = false;      // the last piece was of a thought
 };
 
 }  // namespace minfer::app

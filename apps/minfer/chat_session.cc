@@ -8,7 +8,6 @@
 #include "chat_prompt.h"
 #include "prefix.h"
 #include "sampling_settings.h"
-#include "tokenizer_bytes.h"
 
 namespace minfer::app {
 namespace {
@@ -45,21 +44,49 @@ class CountedSource final : public engine::LogitsSource {
 
 class ChatSession::Writer final : public engine::PromptWriter {
  public:
-  Writer(const chat::ChatTemplate& source, chat::Conversation shape, chat::RenderOptions options)
-      : template_(source), shape_(std::move(shape)), options_(options) {}
+  /// `suffix`: what stands behind each prompt, control tokens spelled out.
+  Writer(const chat::ChatTemplate& source, const ReplyShape& replies, chat::Conversation shape,
+         std::string suffix, chat::RenderOptions options)
+      : template_(source),
+        replies_(replies),
+        shape_(std::move(shape)),
+        suffix_(std::move(suffix)),
+        options_(options) {}
 
   Result<std::vector<chat::PromptSpan>> write(std::span<const engine::Message> messages) override {
     JsonValue::Array list;
     for (const engine::Message& message : messages) {
-      list.push_back(chat::make_message(message.role, message.content));
+      list.push_back(make_message(message));
     }
     shape_.messages = JsonValue{std::move(list)};
-    return template_.render(shape_, options_);
+    MINFER_ASSIGN_OR_RETURN(auto spans, template_.render(shape_, options_));
+    if (!suffix_.empty()) spans.push_back({suffix_, true, -1});
+    return spans;
   }
 
  private:
+  /// A reply stays as the model wrote it, thoughts and all, for the template to cut; one with
+  /// headers inside is taken apart, since such templates write the headers themselves.
+  [[nodiscard]] JsonValue make_message(const engine::Message& message) const {
+    if (message.role != "assistant" || !replies_.format().headers.exists()) {
+      return chat::make_message(message.role, message.content);
+    }
+    ReplyReader reader(replies_, chat::ReplyStart::kHeader, nullptr, 0, {});
+    reader.feed(message.content);
+    reader.finish();
+    JsonValue out = chat::make_message(message.role, reader.reply().content);
+    auto& members = std::get<JsonValue::Object>(out.data);
+    for (const char* name : {"thinking", "reasoning_content"}) {
+      if (reader.reply().reasoning.empty()) continue;
+      members.emplace_back(name, JsonValue{reader.reply().reasoning});
+    }
+    return out;
+  }
+
   const chat::ChatTemplate& template_;
+  const ReplyShape& replies_;
   chat::Conversation shape_;
+  std::string suffix_;
   chat::RenderOptions options_;
 };
 
@@ -86,7 +113,7 @@ engine::ConversationParts ChatSession::parts() {
   engine::ConversationParts parts;
   parts.writer = writer_.get();
   parts.encoder = encoder_.get();
-  parts.token_bytes = [&tokenizer] { return std::make_unique<TokenizerBytes>(tokenizer); };
+  parts.token_bytes = [this] { return shape_->token_bytes(); };
   parts.sampler = [this, &tokenizer](std::uint32_t attempt) -> Result<sampling::Sampler> {
     sampling::SamplerOptions settings = sampling_;
     settings.attempt = attempt;
@@ -127,7 +154,13 @@ Status ChatSession::open_conversation(const Invocation& invocation, const EnvSwi
   chat::Conversation shape;
   MINFER_ASSIGN_OR_RETURN(shape.arguments, template_arguments(options));
   MINFER_ASSIGN_OR_RETURN(const chat::RenderOptions render, render_options(options));
-  writer_ = std::make_unique<Writer>(*template_, std::move(shape), render);
+  MINFER_ASSIGN_OR_RETURN(ReplyShape replies,
+                          ReplyShape::create(*template_, /*with_tools=*/false, *tokenizer));
+  shape_ = std::make_unique<ReplyShape>(std::move(replies));
+  MINFER_ASSIGN_OR_RETURN(std::string suffix,
+                          ask_reasoning(options, shape_->format(), shape.arguments));
+  writer_ =
+      std::make_unique<Writer>(*template_, *shape_, std::move(shape), std::move(suffix), render);
   encoder_ = std::make_unique<SpanEncoder>(*tokenizer, *template_);
   MINFER_RETURN_IF_ERROR(set_sampling(invocation));
   // A grammar that the model cannot follow is refused now, not with the first reply.

@@ -18,6 +18,7 @@
 #include "engine/session_file.h"
 #include "load.h"
 #include "output_grammar.h"
+#include "reply_reader.h"
 #include "speculation_choice.h"
 
 namespace minfer::app {
@@ -36,6 +37,7 @@ class ChatSession {
   [[nodiscard]] const Loaded& loaded() const { return loaded_; }
   [[nodiscard]] const SessionPlan& plan() const { return plan_; }
   [[nodiscard]] const chat::ChatTemplate& chat_template() const { return *template_; }
+  [[nodiscard]] const ReplyShape& shape() const { return *shape_; }
   [[nodiscard]] const sampling::SamplerOptions& sampling() const { return sampling_; }
   [[nodiscard]] const engine::SpeculationCounts& speculation() const { return speculation_counts_; }
   [[nodiscard]] engine::DraftModel* draft_model() { return speculation_.draft_model; }
@@ -59,6 +61,7 @@ class ChatSession {
   Loaded loaded_;
   SessionPlan plan_;
   std::unique_ptr<chat::ChatTemplate> template_;
+  std::unique_ptr<ReplyShape> shape_;
   std::unique_ptr<Writer> writer_;
   std::unique_ptr<SpanEncoder> encoder_;
   sampling::SamplerOptions sampling_;

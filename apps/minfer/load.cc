@@ -38,7 +38,8 @@ engine::ContextRequest context_request(const Options& options, const MemoryLimit
   request.wanted = options.ctx_size;
   request.trained = model.hparams().n_ctx_train;
   request.weight_bytes = model.weight_bytes();
-  request.kv_bytes_per_position = model.kv_bytes_per_position(cpu, format);
+  request.kv_bytes_per_position =
+      model.kv_bytes_per_position(cpu, format) * static_cast<std::uint64_t>(options.choices);
   request.memory = memory;
   return request;
 }

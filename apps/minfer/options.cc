@@ -16,6 +16,7 @@ const OptionRow kOptions[] = {
   // name, short, commands, target, value, low, high, default, help, group
   {"predict", 'n', kTalk, &Options::predict, "N", -1, kMaxInt, "-1", "stop after N tokens; -1: when the model ends (512 for raw prompts)", "Length"},
   {"ctx-size", 'c', kModelCommands | kInfo, &Options::ctx_size, "N", 0, kMaxContext, "auto", "positions in the context; auto: what the model was trained for, if memory allows", "Length"},
+  {"choices", 0, kRun, &Options::choices, "N", 1, 256, "1", "N answers from one prefill, drawn side by side", "Length"},
   {"ignore-eos", 0, kTalk, &Options::ignore_eos, "", 0, 0, "off", "never draw an end-of-generation token", "Length"},
   {"stop", 0, kTalk, &Options::stops, "STR", 0, 0, "none", "end the answer before this text (repeatable)", "Length"},
 
@@ -31,11 +32,16 @@ const OptionRow kOptions[] = {
   {"raw", 0, kRun | kPrime, &Options::raw, "", 0, 0, "off", "the prompt as it is, without the model's chat template", "Prompt"},
   {"chat-template", 0, kTalk | kRender | kPrime, &Options::chat_template, "TEMPLATE", 0, 0, "none", "in place of the model's own: one of its named ones, a built-in one (alpaca, chatml, command-r, deepseek, gemma, glm4, granite, llama2, llama3, llama4, mistral, mistral-v7, openchat, phi3, phi4, vicuna, zephyr), a file, or text with {% or {{", "Prompt"},
   {"chat-template-kwargs", 0, kTalk | kRender | kPrime, &Options::chat_template_kwargs, "JSON", 0, 0, "none", "further variables for the template", "Prompt"},
+  {"tools", 0, kRun, &Options::tools, "F.json", 0, 0, "none", "functions that the model may call, as API clients send them; calls are printed as JSON, a line each", "Prompt"},
+  {"tool-choice", 0, kRun, &Options::tool_choice, "CHOICE", 0, 0, "none", "auto, none, required, or the name of the one to call", "Prompt"},
+  {"reasoning", 0, kTalk, &Options::reasoning, "auto|on|off", 0, 0, "auto", "whether the model thinks before it answers, where its template lets one choose", "Prompt"},
+  {"reasoning-budget", 0, kTalk, &Options::reasoning_budget, "N", -1, kMaxInt, "-1", "end a thought after N tokens; -1: no bound", "Prompt"},
+  {"session", 0, kTalk, &Options::session, "FILE", 0, 0, "none", "keep the conversation in this file and go on from it", "Chat"},
   {"single-turn", 0, kChat, &Options::single_turn, "", 0, 0, "off", "answer one message and leave", "Chat"},
   {"multiline-input", 0, kChat, &Options::multiline_input, "", 0, 0, "off", "a message goes on until an empty line", "Chat"},
   {"no-history", 0, kChat, &Options::no_history, "", 0, 0, "off", "neither read nor write the file of what was typed", "Chat"},
   {"no-typeahead", 0, kChat, &Options::no_typeahead, "", 0, 0, "off", "do not prefill a message while it is typed", "Chat"},
-  {"messages", 0, kRender, &Options::messages, "F.json", 0, 0, "none", "the messages as API clients send them, or the whole body of a request (messages, tools, chat_template_kwargs)", "Render"},
+  {"messages", 0, kRun | kRender, &Options::messages, "F.json", 0, 0, "none", "the messages as API clients send them, or the whole body of a request (messages, tools, chat_template_kwargs)", "Prompt"},
   {"context", 0, kRender, &Options::context, "F.json", 0, 0, "none", "all variables of the template, in place of messages", "Render"},
   {"now", 0, kRender, &Options::now, "TIME", 0, 0, "none", "the time of strftime_now in place of the clock, as in \"2026-03-14 15:09:26\"", "Render"},
 
@@ -61,6 +67,7 @@ const OptionRow kOptions[] = {
   {"check-tensors", 0, kModelCommands | kInfo, &Options::check_tensors, "", 0, 0, "off", "read every weight once and refuse one that is not finite", "Engine"},
 
   {"quiet", 'q', kModelCommands, &Options::quiet, "", 0, 0, "off", "no header, progress or summary; errors stay", "Output"},
+  {"hide-reasoning", 0, kTalk, &Options::hide_reasoning, "", 0, 0, "off", "show that the model thinks, not what", "Output"},
   {"color", 0, kTalk, &Options::color, "auto|on|off", 0, 0, "auto", "colours; auto: on a terminal, unless NO_COLOR is set", "Output"},
   {"json", 0, kRun | kTokenize | kInfo, &Options::json, "", 0, 0, "off", "one JSON object on stdout", "Output"},
   {"dump-graph", 0, kRun, &Options::dump_graph, "F.dot", 0, 0, "none", "write the graph that would run, for Graphviz, and exit", "Output"},

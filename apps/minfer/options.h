@@ -78,6 +78,12 @@ struct Options : sampling::SamplerNumbers {
   std::string chat_template;
   std::string chat_template_kwargs;
   std::string session;
+  std::string reasoning = "auto";
+  std::int32_t reasoning_budget = -1;
+  bool hide_reasoning = false;
+  std::int32_t choices = 1;
+  std::string tools;
+  std::string tool_choice;
 
   // render
   std::string messages;

@@ -4,21 +4,23 @@
 #include <chrono>
 
 #include "base/json_writer.h"
-#include "base/memory.h"
 #include "base/write_file.h"
+#include "chat_screen.h"
 #include "commands.h"
+#include "engine/choices.h"
 #include "engine/generate.h"
 #include "ir/print.h"
 #include "load.h"
 #include "output_grammar.h"
 #include "prefix.h"
 #include "prompt_input.h"
+#include "reply_reader.h"
 #include "run_prompt.h"
+#include "run_report.h"
 #include "sampling_settings.h"
 #include "signals.h"
 #include "speculation_choice.h"
 #include "terminal.h"
-#include "tokenizer_bytes.h"
 
 namespace minfer::app {
 namespace {
@@ -48,30 +50,6 @@ Status dump_graphs(engine::Session& session, const Options& options, std::size_t
   return ok_status();
 }
 
-std::string rate(double n, double seconds) {
-  return seconds > 0 ? fmt::format("{:.1f} tok/s", n / seconds) : "";
-}
-
-std::string summary(const engine::GenerateResult& result, engine::Session& session,
-                    const engine::SpeculationCounts& ahead, double total_seconds,
-                    std::uint64_t seed) {
-  const plan::GraphCacheStats& stats = session.forward().cache().stats();
-  const double prefill = result.prefill_seconds;
-  std::string text = fmt::format("Prefill: {} tokens in {:.2f} s ({})\n", result.n_prefill, prefill,
-                                 rate(result.n_prefill, prefill));
-  text += fmt::format("Generated: {} tokens in {:.2f} s ({})\n", result.ids.size(),
-                      result.decode_seconds, rate(result.n_decode_steps, result.decode_seconds));
-  if (ahead.rounds > 0) {
-    text += fmt::format("Speculation: {} of {} drafted tokens accepted in {} forwards\n",
-                        ahead.accepted, ahead.drafted, ahead.rounds);
-  }
-  text += fmt::format(
-      "Total: {:.2f} s | graphs: built {} in {:.2f} ms, reused {} | peak memory {} | seed {}\n",
-      total_seconds, stats.built, stats.build_seconds * 1e3, stats.reused,
-      megabytes(peak_memory_bytes()), seed);
-  return text;
-}
-
 /// Why the answer is shorter than the model would have made it, or nothing.
 std::string cut_note(const engine::GenerateResult& result, const Options& options,
                      std::int32_t n_ctx) {
@@ -94,64 +72,58 @@ struct Job {
   std::int32_t n_prefix = 0;  // tokens of the prompt whose rows came from --prefix
   SpeculationChoice speculation;
   OutputGrammar grammar;
-  std::unique_ptr<sampling::Constraint> constraint;  // null where the answer is free
+  /// One a choice; null where the answer is free.
+  std::vector<std::unique_ptr<sampling::Constraint>> constraints;
 };
 
-void add_ids(JsonWriter& json, std::string_view key, std::span<const engine::TokenId> ids) {
-  json.key(key).begin_array();
-  for (const engine::TokenId id : ids) json.integer(id);
-  json.end_array();
-}
-
-std::string json_result(const engine::GenerateResult& result, const Job& job,
-                        double total_seconds) {
-  const Prompt& prompt = job.prompt;
-  JsonWriter json;
-  json.begin_object();
-  json.key("text").string(result.text);
-  json.key("finish_reason").string(engine::finish_reason_name(result.finish));
-  add_ids(json, "prompt_ids", prompt.ids);
-  add_ids(json, "ids", result.ids);
-  json.key("seed").unsigned_integer(job.sampling.seed);
-  json.key("usage").begin_object();
-  json.key("prompt_tokens").unsigned_integer(prompt.ids.size());
-  json.key("completion_tokens").unsigned_integer(result.ids.size());
-  json.key("total_tokens").unsigned_integer(prompt.ids.size() + result.ids.size());
-  json.end_object();
-  json.key("timings").begin_object();
-  json.key("load_seconds").number(job.loaded.seconds);
-  json.key("prefill_seconds").number(result.prefill_seconds);
-  json.key("decode_seconds").number(result.decode_seconds);
-  json.key("sample_seconds").number(result.sample_seconds);
-  json.key("total_seconds").number(total_seconds);
-  const engine::SpeculationCounts ahead = job.speculation.counts();
-  json.key("draft_tokens").integer(ahead.drafted);
-  json.key("draft_tokens_accepted").integer(ahead.accepted);
-  json.end_object();
-  json.key("warnings").begin_array();
-  for (const std::string& warning : job.choice.warnings) json.string(warning);
-  json.end_array();
-  json.end_object();
-  return json.text() + "\n";
-}
-
-int exit_code(const engine::GenerateResult& result, const Job& job, const Output& out) {
+int exit_code(std::span<const RunAnswer> answers, const Job& job, const Status& output) {
   if (received_signal() != 0) return 128 + received_signal();
-  if (!out.status().ok()) {
-    print_error(out.status().message());
+  if (!output.ok()) {
+    print_error(output.message());
     return 1;
   }
-  if (result.finish == engine::FinishReason::kFailed) {
-    print_error(result.status.message());
-    return exit_status(result.status.code());
+  int code = 0;
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    const engine::GenerateResult& result = answers[i].result;
+    if (result.finish == engine::FinishReason::kFailed) {
+      print_error(result.status.message());
+      return exit_status(result.status.code());
+    }
+    const bool context_full = result.finish == engine::FinishReason::kContext;
+    const bool cut = context_full || result.finish == engine::FinishReason::kLength;
+    if (code == 0 && cut && job.constraints[i] != nullptr && !job.constraints[i]->is_complete()) {
+      print_error(incomplete_note(job.grammar, context_full));
+      code = kExitIncomplete;
+    }
   }
-  const bool context_full = result.finish == engine::FinishReason::kContext;
-  const bool cut = context_full || result.finish == engine::FinishReason::kLength;
-  if (cut && job.constraint != nullptr && !job.constraint->is_complete()) {
-    print_error(incomplete_note(job.grammar, context_full));
-    return kExitIncomplete;
+  return code;
+}
+
+Status no_prompt(const Options& options) {
+  return invalid_argument(fmt::format(
+      "no prompt given. Example: minfer {0} \"Hello\", or a pipe: git diff | minfer {0} \"Review "
+      "this\"",
+      options.model));
+}
+
+/// Options that exclude each other.
+Status check_run_options(const Options& options) {
+  if (options.raw) {
+    for (const auto& [name, value] :
+         {std::pair("--system", &options.system), std::pair("--tools", &options.tools),
+          std::pair("--messages", &options.messages)}) {
+      if (!value->empty()) {
+        return invalid_argument(fmt::format("{} and --raw exclude each other", name));
+      }
+    }
   }
-  return 0;
+  if (options.messages.empty()) return ok_status();
+  if (options.has_prompt || !options.files.empty() || !options.system.empty()) {
+    return invalid_argument(
+        "--messages holds the whole conversation: leave out the prompt, -f and "
+        "--system");
+  }
+  return ok_status();
 }
 
 Result<Job> prepare(const Invocation& invocation, const EnvSwitches& env) {
@@ -159,59 +131,113 @@ Result<Job> prepare(const Invocation& invocation, const EnvSwitches& env) {
   Job job;
   MINFER_ASSIGN_OR_RETURN(job.sampling, sampler_settings(options));
   MINFER_ASSIGN_OR_RETURN(job.grammar, output_grammar(invocation));
-  if (options.raw && !options.system.empty()) {
-    return invalid_argument("--system and --raw exclude each other");
-  }
-  MINFER_ASSIGN_OR_RETURN(const auto text, read_prompt(options));
-  // A program that is started without input often has an empty pipe.
-  if (!text || (text->empty() && !options.has_prompt && options.files.empty())) {
-    return invalid_argument(fmt::format(
-        "no prompt given. Example: minfer {0} \"Hello\", or a pipe: git diff | minfer {0} \"Review "
-        "this\"",
-        options.model));
+  MINFER_RETURN_IF_ERROR(check_run_options(options));
+  std::optional<std::string> text = "";
+  if (options.messages.empty()) {
+    MINFER_ASSIGN_OR_RETURN(text, read_prompt(options));
+    // A program that is started without input often has an empty pipe.
+    if (!text || (text->empty() && !options.has_prompt && options.files.empty())) {
+      return no_prompt(options);
+    }
   }
   MINFER_ASSIGN_OR_RETURN(job.loaded, load(invocation, env));
   const model::Model& model = job.loaded.model();
   MINFER_ASSIGN_OR_RETURN(job.prompt, make_prompt(model, options, *text));
-  MINFER_ASSIGN_OR_RETURN(job.constraint,
-                          make_constraint(job.grammar, *model.tokenizer(),
-                                          static_cast<std::int32_t>(model.hparams().n_vocab)));
+  for (std::int32_t i = 0; i < options.choices; ++i) {
+    MINFER_ASSIGN_OR_RETURN(auto constraint,
+                            make_constraint(job.grammar, *model.tokenizer(),
+                                            static_cast<std::int32_t>(model.hparams().n_vocab)));
+    job.constraints.push_back(std::move(constraint));
+  }
   MINFER_RETURN_IF_ERROR(take_file_settings(invocation, model.file(), job.sampling));
   job.n_predict =
       job.prompt.raw && !invocation.was_given("predict") ? kRawPredict : options.predict;
   MINFER_ASSIGN_OR_RETURN(
-      job.choice, open_session(job.loaded, invocation, env,
-                               static_cast<std::int32_t>(job.prompt.ids.size()), job.n_predict));
+      SessionPlan plan,
+      plan_session(job.loaded, invocation, env, static_cast<std::int32_t>(job.prompt.ids.size()),
+                   job.n_predict));
+  if (options.choices > 1) {
+    plan.options.max_sequences = options.choices + 1;  // and the prompt's
+    plan.options.batch_size = std::max(plan.options.batch_size, options.choices);
+  }
+  MINFER_ASSIGN_OR_RETURN(job.choice, open_planned_session(job.loaded, plan));
   if (invocation.was_given("prefix")) {
     MINFER_ASSIGN_OR_RETURN(PrefixUse use,
                             use_prefix(options.prefix, job.loaded, job.choice, job.prompt.ids));
     job.n_prefix = use.n_tokens;
     if (!use.note.empty()) job.choice.warnings.push_back(std::move(use.note));
   }
-  MINFER_ASSIGN_OR_RETURN(job.speculation,
-                          open_speculation(job.loaded, job.choice, invocation, env));
+  if (options.choices == 1) {
+    MINFER_ASSIGN_OR_RETURN(job.speculation,
+                            open_speculation(job.loaded, job.choice, invocation, env));
+  }
   if (!job.prompt.note.empty()) job.choice.warnings.push_back(job.prompt.note);
   return job;
 }
 
-Result<engine::GenerateResult> generate(Job& job, const Options& options, const EnvSwitches& env,
-                                        Output& out) {
-  const text::Tokenizer& tokenizer = *job.loaded.model().tokenizer();
-  const auto eog = tokenizer.vocab().end_of_generation();
-  const std::int64_t n_vocab = job.loaded.model().hparams().n_vocab;
-  const std::vector<std::string> breakers = breaker_bytes(job.sampling, tokenizer, n_vocab);
-  MINFER_ASSIGN_OR_RETURN(sampling::Sampler sampler,
-                          sampling::Sampler::create(job.sampling, n_vocab, eog, breakers));
-  sampler.set_constraint(job.constraint.get());
+/// One choice on its way: what draws it and what reads it.
+struct Drawing {
+  sampling::Sampler sampler;
+  std::unique_ptr<engine::TokenBytes> bytes;
+  std::unique_ptr<ReplyReader> reader;
+  ThoughtBudget budget;
   engine::GenerateOptions settings;
+};
+
+/// `screen`: null for an answer that is shown later, or not.
+Result<std::unique_ptr<Drawing>> make_drawing(const Job& job, const Options& options,
+                                              std::uint32_t index, ChatScreen* screen) {
+  const text::Tokenizer& tokenizer = *job.loaded.model().tokenizer();
+  const ReplyShape& shape = *job.prompt.shape;
+  sampling::SamplerOptions sampling = job.sampling;
+  sampling.attempt = index;
+  const std::int64_t n_vocab = job.loaded.model().hparams().n_vocab;
+  const std::vector<std::string> breakers = breaker_bytes(sampling, tokenizer, n_vocab);
+  MINFER_ASSIGN_OR_RETURN(sampling::Sampler sampler,
+                          sampling::Sampler::create(
+                              sampling, n_vocab, tokenizer.vocab().end_of_generation(), breakers));
+  MINFER_ASSIGN_OR_RETURN(std::vector<engine::TokenId> thought_end, shape.thought_end());
+  ReplySinks sinks;
+  if (screen != nullptr) {
+    sinks.answer = [screen](std::string_view piece) { return screen->answer(piece); };
+    sinks.thought = [screen](std::string_view piece) { return screen->thought(piece); };
+  }
+  const chat::ToolSet* tools = job.prompt.tools.empty() ? nullptr : &job.prompt.tools;
+  auto drawing = std::make_unique<Drawing>(
+      Drawing{std::move(sampler),
+              shape.token_bytes(),
+              std::make_unique<ReplyReader>(shape, shape.start(job.prompt.ids), tools,
+                                            job.sampling.seed + index, std::move(sinks)),
+              ThoughtBudget(options.reasoning_budget, std::move(thought_end)),
+              {}});
+  Drawing* self = drawing.get();
+  sampling::Constraint* constraint = job.constraints[index].get();
+  engine::GenerateOptions& settings = drawing->settings;
   settings.n_predict = job.n_predict;
   settings.ignore_eos = options.ignore_eos;
   settings.stops = options.stops;
-  settings.eog = eog;
+  settings.eog = tokenizer.vocab().end_of_generation();
   settings.cancel = &stop_flag();
-  settings.trace_timing = env.timing;
-  if (!options.json) {
-    settings.on_text = [&out](std::string_view piece) { return out.write(piece); };
+  settings.window = job.prompt.ids;
+  settings.on_text = [self](std::string_view piece) { return self->reader->feed(piece); };
+  settings.forced = [self, constraint] {
+    const bool thinks = self->reader->in_thought();
+    // A grammar is of the answer: a thought before it is free.
+    self->sampler.set_constraint(thinks ? nullptr : constraint);
+    return self->budget.next(thinks);
+  };
+  return drawing;
+}
+
+Result<std::vector<RunAnswer>> generate(Job& job, const Options& options, const EnvSwitches& env,
+                                        ChatScreen& screen) {
+  std::vector<std::unique_ptr<Drawing>> drawings;
+  for (std::int32_t i = 0; i < options.choices; ++i) {
+    MINFER_ASSIGN_OR_RETURN(auto drawing,
+                            make_drawing(job, options, static_cast<std::uint32_t>(i),
+                                         i == 0 && !options.json ? &screen : nullptr));
+    drawing->settings.trace_timing = env.timing;
+    drawings.push_back(std::move(drawing));
   }
   // Whoever has seen the header gets a summary too.
   const StopTarget target(*job.choice.session);
@@ -220,12 +246,47 @@ Result<engine::GenerateResult> generate(Job& job, const Options& options, const 
   if (engine::DraftModel* draft = job.speculation.draft_model; draft != nullptr) {
     draft_target.emplace(draft->session());
   }
-  TokenizerBytes bytes(tokenizer);
-  engine::LogitsSource* source = job.choice.session.get();
-  if (job.speculation.source != nullptr) source = job.speculation.source.get();
-  settings.window = job.prompt.ids;
   const auto rest = std::span(job.prompt.ids).subspan(static_cast<std::size_t>(job.n_prefix));
-  return engine::generate(*source, sampler, bytes, rest, settings);
+  std::vector<engine::GenerateResult> results;
+  if (drawings.size() == 1) {
+    Drawing& one = *drawings.front();
+    engine::LogitsSource* source = job.choice.session.get();
+    if (job.speculation.source != nullptr) source = job.speculation.source.get();
+    results.push_back(engine::generate(*source, one.sampler, *one.bytes, rest, one.settings));
+  } else {
+    std::vector<engine::Choice> choices;
+    for (const auto& one : drawings) {
+      choices.push_back({&one->sampler, one->bytes.get(), one->settings});
+    }
+    MINFER_ASSIGN_OR_RETURN(results, engine::generate_choices(*job.choice.session, choices, rest));
+  }
+  std::vector<RunAnswer> answers;
+  for (std::size_t i = 0; i < drawings.size(); ++i) {
+    drawings[i]->reader->finish();
+    answers.push_back({std::move(results[i]), drawings[i]->reader->reply()});
+  }
+  return answers;
+}
+
+/// What was not shown while it was drawn: calls, and all choices but the first.
+void show_rest(std::span<const RunAnswer> answers, bool quiet, ChatScreen& screen) {
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    const chat::Reply& reply = answers[i].reply;
+    if (i > 0) {
+      screen.end_reply();
+      if (!quiet) print_note(fmt::format("--- {} of {} ---\n", i + 1, answers.size()));
+      screen.thought(reply.reasoning);
+      screen.answer(reply.content);
+    }
+    for (const chat::ToolCall& call : reply.tool_calls) {
+      if (!reply.content.empty() && !reply.content.ends_with('\n')) screen.answer("\n");
+      JsonWriter name;
+      name.string(call.name);
+      screen.answer(
+          fmt::format("{{\"name\": {}, \"arguments\": {}}}\n", name.text(), call.arguments));
+    }
+  }
+  screen.end_reply();
 }
 
 }  // namespace
@@ -245,22 +306,34 @@ Result<int> run_command(const Invocation& invocation, const EnvSwitches& env) {
     MINFER_RETURN_IF_ERROR(dump_graphs(session, options, job.prompt.ids.size()));
     return 0;
   }
-  Output out;
-  MINFER_ASSIGN_OR_RETURN(const engine::GenerateResult result, generate(job, options, env, out));
-  const std::string cut = cut_note(result, options, job.choice.n_ctx);
+  ChatScreen screen({.color = use_color(options),
+                     .quiet = options.quiet,
+                     .hide_thoughts = options.hide_reasoning,
+                     .bare = options.choices == 1});
+  MINFER_ASSIGN_OR_RETURN(const std::vector<RunAnswer> answers,
+                          generate(job, options, env, screen));
+  const std::string cut = cut_note(answers.front().result, options, job.choice.n_ctx);
   if (!cut.empty()) job.choice.warnings.push_back(cut);
-  const double total = std::chrono::duration<double>(Clock::now() - start).count();
+  const RunReport report = {
+      .answers = answers,
+      .prompt = job.prompt.ids,
+      .seed = job.sampling.seed,
+      .load_seconds = job.loaded.seconds,
+      .total_seconds = std::chrono::duration<double>(Clock::now() - start).count(),
+      .ahead = job.speculation.counts(),
+      .warnings = job.choice.warnings};
+  Output out;
   if (options.json) {
-    out.write(json_result(result, job, total));
-  } else if (!result.text.empty() && !result.text.ends_with('\n') && out.terminal()) {
-    out.write("\n");
+    out.write(run_json(report));
+  } else {
+    show_rest(answers, options.quiet, screen);
   }
   if (!options.quiet) {
     if (!cut.empty()) print_error(cut);
-    print_note(summary(result, session, job.speculation.counts(), total, job.sampling.seed));
+    print_note(run_summary(report, session));
   }
   if (env.op_timing) print_note(op_timing_table(*job.loaded.engine, session.forward()));
-  return exit_code(result, job, out);
+  return exit_code(answers, job, options.json ? out.status() : screen.status());
 }
 
 }  // namespace minfer::app

@@ -1,24 +1,30 @@
-// The token ids of a single prompt: raw, or through the model's chat template.
+// The prompt of a single run: raw, or a conversation through the model's chat template.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "base/status.h"
+#include "chat/tool_schema.h"
 #include "engine/logits_source.h"
 #include "model/model.h"
 #include "options.h"
+#include "reply_reader.h"
 
 namespace minfer::app {
 
 struct Prompt {
   std::vector<engine::TokenId> ids;
   bool raw = false;
-  std::string note;  // for the user; may be empty
+  std::string note;                         // for the user; may be empty
+  std::shared_ptr<const ReplyShape> shape;  // how the reply will be written
+  chat::ToolSet tools;                      // empty: none
+  chat::ToolChoice tool_choice;
 };
 
-/// The prompt that `text` makes with --system, --raw and the template options. Errors: the model
-/// has no tokenizer; what the template refuses; nothing would be run.
+/// The prompt that `text` makes with --system, --raw, --tools and the template options, or that of
+/// --messages. Errors: the model has no tokenizer; what the template refuses; nothing would be run.
 Result<Prompt> make_prompt(const model::Model& model, const Options& options,
                            const std::string& text);
 

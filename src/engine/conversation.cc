@@ -211,6 +211,7 @@ Result<Reply> Conversation::answer(std::uint32_t attempt, const ReplyHooks& hook
   reply.n_prompt = static_cast<std::int32_t>(prompt.size());
   reply.n_prefill = static_cast<std::int32_t>(prompt.size() - stream_.size());
   attempt_ = attempt;
+  if (hooks.on_begin) hooks.on_begin(prompt);
 
   GenerateResult result;
   const auto start = std::chrono::steady_clock::now();
@@ -222,6 +223,7 @@ Result<Reply> Conversation::answer(std::uint32_t attempt, const ReplyHooks& hook
     GenerateOptions options = options_;
     options.window = prompt;
     options.on_text = hooks.on_text;
+    options.forced = hooks.forced;
     const auto bytes = parts_.token_bytes();
     result = generate(ahead != nullptr ? *ahead : *source_, sampler, *bytes,
                       std::span(prompt).subspan(stream_.size()), options);

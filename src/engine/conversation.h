@@ -45,6 +45,10 @@ struct ConversationParts {
 };
 
 struct ReplyHooks {
+  /// The prompt is known: a reply to it follows.
+  std::function<void(std::span<const TokenId> prompt)> on_begin;
+  /// See GenerateOptions.
+  std::function<std::optional<TokenId>()> forced;
   /// Prefill has come to `done` of `all` tokens of the delta.
   std::function<void(std::int32_t done, std::int32_t all)> on_prefill;
   /// Oldest turns were dropped to make room.

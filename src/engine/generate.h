@@ -10,6 +10,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -50,6 +51,8 @@ struct GenerateOptions {
   /// tokens before the reply.
   std::span<const TokenId> window;
   const std::atomic<bool>* cancel = nullptr;
+  /// Asked before each draw; what it gives is taken in place of a drawn token.
+  std::function<std::optional<TokenId>()> forced;
   bool trace_timing = false;  // MINFER_TIMING: a line a token on stderr
   /// Whole UTF-8 characters that are safe to show. false: the reader is gone, stop.
   std::function<bool(std::string_view)> on_text;

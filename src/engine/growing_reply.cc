@@ -18,9 +18,15 @@ void GrowingReply::begin(std::span<const TokenId> prompt) {
   sampler_.seed_window(options_.window.empty() ? prompt : options_.window);
 }
 
-/// Draws last_. False: the reply has ended.
+/// Draws last_, or takes a forced token. False: the reply has ended.
 bool GrowingReply::draw(std::span<const float> logits, std::int32_t cursor) {
   using Clock = std::chrono::steady_clock;
+  if (options_.forced) {
+    if (const auto token = options_.forced()) {
+      last_ = *token;
+      return true;
+    }
+  }
   const auto start = Clock::now();
   const auto banned = options_.ignore_eos ? options_.eog : std::span<const TokenId>();
   const auto drawn = sampler_.sample(logits, cursor, banned);
