@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <limits>
+#include <new>
 #include <random>
 #include <set>
 #include <string>
@@ -13,6 +15,24 @@
 
 #include "sampling/random.h"
 #include "tests/sampling/plain_chain.h"
+
+namespace {
+std::size_t n_allocations = 0;
+
+void* counted(std::size_t size) {
+  ++n_allocations;
+  void* memory = std::malloc(size);
+  if (memory == nullptr) throw std::bad_alloc();
+  return memory;
+}
+}  // namespace
+
+void* operator new(std::size_t size) { return counted(size); }
+void* operator new[](std::size_t size) { return counted(size); }
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete[](void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+void operator delete[](void* memory, std::size_t) noexcept { std::free(memory); }
 
 namespace minfer::sampling {
 namespace {
@@ -100,12 +120,54 @@ std::vector<float> odd_logits(std::size_t n, unsigned kind, unsigned seed) {
   return logits;
 }
 
+/// Allows some ids, whatever came before, and counts what it is asked.
+class FixedMask final : public Constraint {
+ public:
+  explicit FixedMask(std::vector<bool> allowed)
+      : allowed_(std::move(allowed)), bits_((allowed_.size() + 63) / 64) {
+    for (std::size_t id = 0; id < allowed_.size(); ++id) {
+      if (allowed_[id]) bits_[id / 64] |= std::uint64_t{1} << (id % 64);
+    }
+  }
+  Result<bool> allows(TokenId token) override {
+    ++n_asked;
+    return static_cast<bool>(allowed_[static_cast<std::size_t>(token)]);
+  }
+  Result<std::span<const std::uint64_t>> allowed() override {
+    ++n_masks;
+    if (fails) return out_of_range("the grammar is too deep");
+    return std::span<const std::uint64_t>(bits_);
+  }
+  Status accept(TokenId token) override {
+    accepted.push_back(token);
+    return ok_status();
+  }
+  void reset() override { accepted.clear(); }
+  [[nodiscard]] bool is_complete() const override { return false; }
+
+  int n_asked = 0;
+  int n_masks = 0;
+  bool fails = false;
+  std::vector<TokenId> accepted;
+
+ private:
+  std::vector<bool> allowed_;
+  std::vector<std::uint64_t> bits_;
+};
+
+std::vector<bool> no_multiples_of_three(std::size_t n_vocab) {
+  std::vector<bool> allowed(n_vocab);
+  for (std::size_t id = 0; id < n_vocab; ++id) allowed[id] = id % 3 != 0;
+  return allowed;
+}
+
 TEST(Sampling, chain_equals_plain_recomputation) {
   std::mt19937 rng(7);
   std::set<TokenId> tokens;
   std::array<int, 2> ends{};
   for (unsigned round = 0; round < 4000; ++round) {
-    const std::size_t n_vocab = std::array<std::size_t, 6>{300, 300, 64, 1000, 5, 2}[rng() % 6];
+    const std::size_t n_vocab =
+        std::array<std::size_t, 7>{300, 300, 64, 1000, 5000, 5, 2}[rng() % 7];
     PlainInput plain;
     plain.options = random_options(rng, static_cast<std::int64_t>(n_vocab));
     plain.eog = {1};
@@ -119,6 +181,12 @@ TEST(Sampling, chain_equals_plain_recomputation) {
     Sampler sampler =
         make(plain.options, static_cast<std::int64_t>(n_vocab), plain.eog, plain.token_bytes);
     sampler.seed_window(plain.history);
+    if (rng() % 3 == 0) {
+      const auto one_in = 1 + rng() % 9;
+      for (std::size_t id = 0; id < n_vocab; ++id) plain.allowed.push_back(rng() % one_in == 0);
+    }
+    FixedMask constraint(plain.allowed);
+    if (!plain.allowed.empty()) sampler.set_constraint(&constraint);
     for (plain.position = 0; plain.position < 4; ++plain.position) {
       const auto kind = static_cast<unsigned>(rng() % 6);
       plain.logits = odd_logits(n_vocab, kind, static_cast<unsigned>(rng()));
@@ -137,6 +205,28 @@ TEST(Sampling, chain_equals_plain_recomputation) {
   }
   EXPECT_GT(tokens.size(), 300U);
   EXPECT_GT(ends[0], 10);
+}
+
+TEST(Sampling, a_token_allocates_nothing) {
+  std::mt19937 rng(17);
+  for (int round = 0; round < 300; ++round) {
+    constexpr std::size_t kVocab = 3000;
+    const SamplerOptions options = random_options(rng, kVocab);
+    const std::vector<std::string> bytes = some_bytes(kVocab);
+    Sampler sampler = make(options, kVocab, {1}, bytes);
+    FixedMask constraint(std::vector<bool>(kVocab, true));
+    constraint.accepted.reserve(100);
+    if (round % 2 == 0) sampler.set_constraint(&constraint);
+    const auto logits = odd_logits(kVocab, static_cast<unsigned>(rng() % 6), 5);
+    const std::vector<TokenId> banned = {1};
+    const std::size_t before = n_allocations;
+    for (std::int64_t position = 0; position < 20; ++position) {
+      const auto token = sampler.sample(logits, position, banned);
+      ASSERT_TRUE(token.ok());
+      ASSERT_TRUE(sampler.accept(*token).ok());
+    }
+    ASSERT_EQ(n_allocations, before) << describe(options);
+  }
 }
 
 TEST(Sampling, greedy_takes_the_lowest_id_of_equal_logits) {
@@ -200,39 +290,6 @@ TEST(Sampling, no_legal_token_is_an_error) {
   EXPECT_EQ(sampler.sample(std::vector<float>{1, 2}, 0, all).status().code(), StatusCode::kNumeric);
 }
 
-/// Allows every id that is no multiple of 3 and counts what it is asked.
-class NoMultipleOfThree final : public Constraint {
- public:
-  explicit NoMultipleOfThree(std::size_t n_vocab) : bits_((n_vocab + 63) / 64) {
-    for (std::size_t id = 0; id < n_vocab; ++id) {
-      if (id % 3 != 0) bits_[id / 64] |= std::uint64_t{1} << (id % 64);
-    }
-  }
-  Result<bool> allows(TokenId token) override {
-    ++n_asked;
-    return token % 3 != 0;
-  }
-  Result<std::span<const std::uint64_t>> allowed() override {
-    ++n_masks;
-    if (fails) return out_of_range("the grammar is too deep");
-    return std::span<const std::uint64_t>(bits_);
-  }
-  Status accept(TokenId token) override {
-    accepted.push_back(token);
-    return ok_status();
-  }
-  void reset() override { accepted.clear(); }
-  [[nodiscard]] bool is_complete() const override { return false; }
-
-  int n_asked = 0;
-  int n_masks = 0;
-  bool fails = false;
-  std::vector<TokenId> accepted;
-
- private:
-  std::vector<std::uint64_t> bits_;
-};
-
 TEST(Sampling, a_constraint_is_a_ban_of_what_it_refuses) {
   constexpr std::size_t kVocab = 301;
   std::vector<TokenId> multiples;
@@ -249,7 +306,7 @@ TEST(Sampling, a_constraint_is_a_ban_of_what_it_refuses) {
     plain.history = {1, 2, 3};
     plain.banned = multiples;
     plain.position = 5;
-    NoMultipleOfThree constraint(kVocab);
+    FixedMask constraint(no_multiples_of_three(kVocab));
     Sampler sampler = make(options, kVocab);
     sampler.seed_window(plain.history);
     sampler.set_constraint(&constraint);
@@ -270,7 +327,7 @@ TEST(Sampling, greedy_asks_for_a_mask_only_where_the_best_token_is_refused) {
   SamplerOptions options;
   options.set_greedy();
   Sampler sampler = make(options, 100);
-  NoMultipleOfThree constraint(100);
+  FixedMask constraint(no_multiples_of_three(100));
   sampler.set_constraint(&constraint);
   std::vector<float> logits(100, 0.0F);
   logits[4] = 5.0F;
@@ -287,7 +344,7 @@ TEST(Sampling, a_constraint_that_leaves_nothing_or_fails_stops_loudly) {
     SamplerOptions options;
     options.temp = temp;
     Sampler sampler = make(options, 4);
-    NoMultipleOfThree constraint(4);
+    FixedMask constraint(no_multiples_of_three(4));
     sampler.set_constraint(&constraint);
     const std::vector<TokenId> rest = {1, 2};
     const std::vector<float> logits = {3, 2, 1, 0};
