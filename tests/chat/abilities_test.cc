@@ -204,6 +204,30 @@ TEST(ChatAbilities, Reasoning) {
   EXPECT_TRUE(abilities_of(kChatMl).keeps_reasoning);
 }
 
+TEST(ChatAbilities, ReasoningOfAMessageHasEveryName) {
+  const std::string_view source =
+      "{% for m in messages %}[{{ m.content }}{{ m.reasoning_content }}/{{ m.thinking }}]"
+      "{% endfor %}";
+  for (const char* name : {"reasoning_content", "reasoning", "thinking"}) {
+    EXPECT_EQ(
+        prompt_of(source, R"([{"role": "user", "content": "a"}, {"role": "assistant", ")" +
+                              std::string(name) +
+                              R"(": "why", "content": "b"}, {"role": "user", "content": "c"}])"),
+        "[a/][bwhy/why][c/]")
+        << name;
+  }
+}
+
+TEST(ChatAbilities, DeveloperIsTheSystemWhereTheTemplateDoesNotNameIt) {
+  constexpr std::string_view kMessages =
+      R"([{"role": "developer", "content": "a"}, {"role": "user", "content": "b"}])";
+  EXPECT_EQ(prompt_of("{% for m in messages %}{{ m.role ~ m.content }}{% endfor %}", kMessages),
+            "systemauserb");
+  EXPECT_EQ(prompt_of("{# developer #}{% for m in messages %}{{ m.role ~ m.content }}{% endfor %}",
+                      kMessages),
+            "developerauserb");
+}
+
 TEST(ChatAbilities, BadMessagesAreNamedByPath) {
   const auto error = [](std::string_view messages, std::string_view tools = "null") {
     return prompt_of(kChatMl, messages, tools);
