@@ -96,11 +96,16 @@ TEST(JsonSchema, HostileSchemasTakeBoundedTime) {
     return out;
   };
   std::string chain = R"({"$ref": "#/$defs/d0", "$defs": {)";
-  for (int i = 0; i < 5000; ++i)
+  for (int i = 0; i < 20000; ++i)
     chain += fmt::format(R"("d{}": {{"$ref": "#/$defs/d{}"}}, )", i, i + 1);
-  chain += R"("d5000": {"type": "null"}}})";
+  chain += R"("d20000": {"type": "null"}}})";
+  std::string nested = R"({"$ref": "#/$defs/d0", "$defs": {)";
+  for (int i = 0; i < 20000; ++i)
+    nested +=
+        fmt::format(R"("d{}": {{"title": "t", "not": {{"$ref": "#/$defs/d{}"}}}}, )", i, i + 1);
+  nested += R"("d20000": {"type": "null"}}})";
   std::string wide = R"({"type": "object", "properties": {)";
-  for (int i = 0; i < 3000; ++i) wide += fmt::format(R"("key{}": {{"type": "integer"}}, )", i);
+  for (int i = 0; i < 10000; ++i) wide += fmt::format(R"("key{}": {{"type": "integer"}}, )", i);
   wide += R"("z": {}}, "additionalProperties": {"type": "string"}})";
   std::string one_of = R"({"oneOf": [)";
   for (int i = 0; i < 200; ++i) {
@@ -127,6 +132,7 @@ TEST(JsonSchema, HostileSchemasTakeBoundedTime) {
       R"({"type": "array", "contains": {"const": 1}, "minContains": 1000000})",
       R"({"type": "object", "maxProperties": 1000000, "minProperties": 1})",
       chain,
+      nested,
       wide,
       one_of,
       values};

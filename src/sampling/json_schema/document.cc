@@ -158,6 +158,7 @@ Status Document::check_all() {
     const Place place = std::move(todo_.back());
     todo_.pop_back();
     if (!pointers_.emplace(place.schema, place.pointer).second) continue;
+    places_.emplace(place.pointer, place.schema);
     MINFER_RETURN_IF_ERROR(check_schema(place));
   }
   return ok_status();
@@ -316,7 +317,7 @@ Status Document::add_patterns(const Place& place, const std::string& keyword,
 Status Document::add_pattern(const Place& place, const std::string& keyword,
                              const std::string& text) {
   if (patterns_.contains(text)) return ok_status();
-  Result<Dfa> dfa = regex_to_dfa(text);
+  Result<Dfa> dfa = regex_to_dfa(text, pattern_budget_);
   if (!dfa.ok())
     return dfa.status().with_context(
         at(*place.schema, keyword, fmt::format("pattern \"{}\"", printable(text))));
@@ -370,6 +371,8 @@ Result<const JsonValue*> Document::find(const Place& place, std::string_view fra
     if (anchor == anchors_.end()) return missing();
     return anchor->second;
   }
+  if (const auto known = places_.find(normalised(fragment)); known != places_.end())
+    return known->second;
   const JsonValue* value = root_;
   while (!fragment.empty()) {
     fragment.remove_prefix(1);

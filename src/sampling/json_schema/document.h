@@ -14,6 +14,7 @@
 #include "base/json_reader.h"
 #include "base/status.h"
 #include "sampling/json_schema/dfa.h"
+#include "sampling/json_schema/regex.h"
 
 namespace minfer::sampling::schema {
 
@@ -70,9 +71,11 @@ class Document {
   std::vector<std::string> references_to_;  // the pointers in all strings under "$ref"
   std::unordered_map<std::string, const JsonValue*> anchors_;
   std::unordered_map<const JsonValue*, std::string> pointers_;
+  std::unordered_map<std::string, const JsonValue*> places_;  // the other way round
   std::unordered_map<const JsonValue*, const JsonValue*> targets_;
   std::vector<const JsonValue*> referring_;  // the keys of targets_, in reading order
   std::unordered_map<std::string, Dfa> patterns_;
+  std::size_t pattern_budget_ = kPatternBudget;
   std::deque<JsonValue> made_;
   std::unordered_map<const JsonValue*, const JsonValue*> structures_;
 };

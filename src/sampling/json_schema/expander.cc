@@ -69,16 +69,27 @@ void Expander::require(Branch& b, Literal literal, const Order& order, const Sco
     refuse(document_.root(), "", "too complex: the combinations of its schemas are too many");
     return;
   }
+  // References that are alone lead on without a schema of their own.
+  for (const auto* members = literal.schema->object();
+       members != nullptr && members->size() == 1 && members->front().first == "$ref";
+       members = literal.schema->object())
+    literal.schema = &document_.target(*literal.schema);
   if (const bool* constant = std::get_if<bool>(&literal.schema->data); constant != nullptr) {
     if (*constant == literal.negated) b.dead = true;
     return;
   }
   if (!b.seen.emplace(literal, scopes).second) return;
+  if (depth_ == kMaxInPlace) {
+    refuse(*literal.schema, "", "schemas that apply to one value are nested too deeply");
+    return;
+  }
+  ++depth_;
   if (literal.negated) {
     deny(b, *literal.schema);
   } else {
     affirm(b, *literal.schema, order, scopes);
   }
+  --depth_;
 }
 
 namespace {

@@ -18,6 +18,7 @@ namespace minfer::sampling::schema {
 
 inline constexpr std::size_t kMaxShapes = 2000;
 inline constexpr std::size_t kMaxSteps = 500'000;
+inline constexpr int kMaxInPlace = 300;
 
 class Expander {
  public:
@@ -91,6 +92,7 @@ class Expander {
   void deny_keys(Choice& choice, const JsonValue& schema);
   void deny_object(Choice& choice, const JsonValue& schema, const std::string& keyword,
                    const JsonValue& value);
+  std::shared_ptr<const PropertyIndex> index_of(const JsonValue* properties);
   ObjectRule rule_of(const JsonValue& schema);
   void settle(Branch& b, std::vector<Shape>& out);
   void settle_unevaluated(Shape& shape);
@@ -105,9 +107,11 @@ class Expander {
   Document& document_;
   Status status_;
   std::size_t steps_ = 0;
+  int depth_ = 0;
   bool literal_types_ = false;  // `properties` does not imply a type
   std::map<std::pair<const JsonValue*, Type>, std::shared_ptr<const Dfa>> languages_;
   std::map<const JsonValue*, JsonValue::Array> constants_;
+  std::map<const JsonValue*, std::shared_ptr<const PropertyIndex>> indexes_;
   std::deque<JsonValue> kept_;
   std::map<std::tuple<const JsonValue*, const JsonValue*, Type>, bool> disjoint_;
 };

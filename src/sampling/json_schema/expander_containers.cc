@@ -129,9 +129,21 @@ void Expander::deny_array(Choice& choice, const JsonValue& schema, const std::st
   }
 }
 
+std::shared_ptr<const PropertyIndex> Expander::index_of(const JsonValue* properties) {
+  if (properties == nullptr) return nullptr;
+  std::shared_ptr<const PropertyIndex>& known = indexes_[properties];
+  if (known == nullptr) {
+    PropertyIndex index;
+    for (const auto& [key, value] : *properties->object()) index.emplace(key, &value);
+    known = std::make_shared<const PropertyIndex>(std::move(index));
+  }
+  return known;
+}
+
 ObjectRule Expander::rule_of(const JsonValue& schema) {
   ObjectRule rule;
   rule.properties = schema.find("properties");
+  rule.index = index_of(rule.properties);
   if (const JsonValue* patterns = schema.find("patternProperties"); patterns != nullptr) {
     for (const auto& [pattern, value] : *patterns->object())
       rule.patterns.push_back({&document_.pattern(pattern), {&value, false}});
@@ -312,6 +324,7 @@ void Expander::settle_unevaluated(Shape& shape) {
     }
     if (all) continue;
     rest.properties = &keep(JsonValue{std::move(seen)});
+    rest.index = index_of(rest.properties);
     // What was looked at is declared already, and in its own order.
     rest.order = {std::numeric_limits<std::uint32_t>::max()};
     rest.additional = u.what;
@@ -348,7 +361,7 @@ void Expander::settle_some_key(Branch& b, std::vector<Shape>& out) {
     if (b.shape.forbidden.contains(key)) continue;
     bool concerns = some.pattern != nullptr && some.pattern->accepts(key);
     if (some.pattern == nullptr) {
-      concerns = rule.properties == nullptr || rule.properties->find(key) == nullptr;
+      concerns = rule.declared(key) == nullptr;
       for (const auto& [pattern, literal] : rule.patterns)
         concerns = concerns && !pattern->accepts(key);
     }

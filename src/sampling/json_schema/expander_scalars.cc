@@ -102,6 +102,7 @@ void Expander::restrict(Branch& b, const JsonValue& schema, std::string_view key
              "too big");
       return;
     }
+    steps_ += both->states.size();
     b.shape.language = std::make_shared<const Dfa>(*std::move(both));
   }
   b.dead = b.dead || b.shape.language->empty();

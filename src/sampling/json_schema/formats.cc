@@ -137,7 +137,8 @@ constexpr std::array kFormats = {
 constexpr std::array<std::string_view, 4> kSilent = {"float", "double", "password", "binary"};
 
 Dfa whole(const std::string& pattern) {
-  Result<Dfa> dfa = regex_to_dfa("^(?:" + pattern + ")$");
+  std::size_t budget = kPatternBudget;
+  Result<Dfa> dfa = regex_to_dfa("^(?:" + pattern + ")$", budget);
   MINFER_CHECK(dfa.ok());
   return *std::move(dfa);
 }

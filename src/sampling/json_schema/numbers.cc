@@ -15,7 +15,10 @@ CharSet digits(int first, int last) {
   return out;
 }
 
-Dfa of_pattern(const char* pattern) { return *regex_to_dfa(pattern); }
+Dfa of_pattern(const char* pattern) {
+  std::size_t budget = kPatternBudget;
+  return *regex_to_dfa(pattern, budget);
+}
 
 class Builder {
  public:

@@ -10,7 +10,6 @@ namespace minfer::sampling::schema {
 namespace {
 
 constexpr std::size_t kMaxNfaNodes = 50'000;
-constexpr std::size_t kMaxWork = 20'000'000;
 constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
 
 // A node reads one character of `chars` and goes to `next`, or reads nothing and goes to all of
@@ -87,7 +86,8 @@ using Set = std::vector<std::uint32_t>;  // sorted nodes of kind kRead or kEnd, 
 
 class Subsets {
  public:
-  Subsets(const std::vector<NfaNode>& nodes, std::uint32_t match) : nodes_(nodes), match_(match) {
+  Subsets(const std::vector<NfaNode>& nodes, std::uint32_t match, std::size_t budget)
+      : nodes_(nodes), match_(match), budget_(budget) {
     find_classes();
     mark_.resize(nodes.size(), 0);
   }
@@ -96,7 +96,7 @@ class Subsets {
   std::optional<Dfa> run(std::uint32_t start) {
     id_of(closure({start}, true, false), true);
     for (std::size_t i = 0; i < sets_.size(); ++i) {
-      if (sets_.size() > kMaxStates || work_ > kMaxWork) return std::nullopt;
+      if (sets_.size() > kMaxStates || work_ > budget_) return std::nullopt;
       const Set set = sets_[i];
       std::map<std::uint32_t, CharSet> edges;
       for (std::size_t c = 0; c < classes_.size(); ++c) {
@@ -113,6 +113,8 @@ class Subsets {
     }
     return trim(out_);
   }
+
+  [[nodiscard]] std::size_t work() const { return work_; }
 
  private:
   // The coarsest classes of characters between which no node tells a difference.
@@ -132,7 +134,7 @@ class Subsets {
       if (node.kind == NfaNode::Kind::kRead) sets.emplace(node.chars, sets.size());
     }
     work_ += cuts.size() * sets.size();
-    if (work_ > kMaxWork) return;
+    if (work_ > budget_) return;
     std::map<std::vector<bool>, std::size_t> by_members;
     std::vector<std::vector<bool>> members;
     for (std::size_t i = 0; i < cuts.size(); ++i) {
@@ -211,6 +213,7 @@ class Subsets {
   std::vector<std::vector<bool>> reads_;  // [node][class]
   std::vector<std::size_t> mark_;         // the round in which a node was visited
   std::size_t round_ = 0;
+  std::size_t budget_;
   std::size_t work_ = 0;
   std::map<Set, std::uint32_t> ids_;
   std::vector<Set> sets_;
@@ -219,7 +222,7 @@ class Subsets {
 
 }  // namespace
 
-Result<Dfa> regex_to_dfa(std::string_view pattern) {
+Result<Dfa> regex_to_dfa(std::string_view pattern, std::size_t& budget) {
   MINFER_ASSIGN_OR_RETURN(const RegexNode tree, parse_regex(pattern));
   NfaBuilder nfa;
   // The match goes on over whatever follows; before it, any characters are skipped.
@@ -229,7 +232,9 @@ Result<Dfa> regex_to_dfa(std::string_view pattern) {
   const std::uint32_t start = nfa.add({NfaNode::Kind::kGo, {}, skip, body});
   if (nfa.overflow) return unsupported("the pattern's counts are too high");
   nfa.nodes[skip].next = start;
-  std::optional<Dfa> dfa = Subsets(nfa.nodes, match).run(start);
+  Subsets subsets(nfa.nodes, match, budget);
+  std::optional<Dfa> dfa = subsets.run(start);
+  budget -= std::min(budget, subsets.work());
   if (!dfa) return unsupported("the pattern needs an automaton that is too big");
   return *std::move(dfa);
 }

@@ -13,6 +13,12 @@ void add_to(Goal& goal, const Literal& literal) {
   if (place == goal.end() || *place != literal) goal.insert(place, literal);
 }
 
+const JsonValue* ObjectRule::declared(std::string_view key) const {
+  if (index == nullptr) return nullptr;
+  const auto place = index->find(key);
+  return place != index->end() ? place->second : nullptr;
+}
+
 bool is_open(const Shape& object) {
   bool declared = false;
   bool written = false;
@@ -30,9 +36,8 @@ bool fits_nothing(const Literal& literal) {
 }
 
 bool declares(const Shape& object, const std::string& key) {
-  return std::any_of(object.rules.begin(), object.rules.end(), [&](const ObjectRule& rule) {
-    return rule.properties != nullptr && rule.properties->find(key) != nullptr;
-  });
+  return std::any_of(object.rules.begin(), object.rules.end(),
+                     [&](const ObjectRule& rule) { return rule.declared(key) != nullptr; });
 }
 
 std::vector<std::string> known_keys(const Shape& object) {
@@ -67,11 +72,9 @@ Goal value_goal(const Shape& object, const std::string& key) {
   Goal goal;
   for (const ObjectRule& rule : object.rules) {
     bool evaluated = false;
-    if (rule.properties != nullptr) {
-      if (const JsonValue* schema = rule.properties->find(key); schema != nullptr) {
-        add_to(goal, {schema, false});
-        evaluated = true;
-      }
+    if (const JsonValue* schema = rule.declared(key); schema != nullptr) {
+      add_to(goal, {schema, false});
+      evaluated = true;
     }
     for (const auto& [pattern, literal] : rule.patterns) {
       if (!pattern->accepts(key)) continue;

@@ -11,6 +11,8 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "base/json_reader.h"
@@ -51,12 +53,19 @@ struct CountedItems {
   std::optional<std::uint64_t> max;
 };
 
+/// The schemas of a `properties`, by key.
+using PropertyIndex = std::unordered_map<std::string_view, const JsonValue*>;
+
 struct ObjectRule {
   Order order;
   const JsonValue* properties = nullptr;  // null where the keyword is not there
+  std::shared_ptr<const PropertyIndex> index;
   std::vector<std::pair<const Dfa*, Literal>> patterns;
   std::optional<Literal> additional;
   Scopes scopes;
+
+  /// The schema that `properties` has for a key, or null.
+  [[nodiscard]] const JsonValue* declared(std::string_view key) const;
 };
 
 /// Some key that `patterns` or, where there are none, nothing in `rule` matches has a value that
