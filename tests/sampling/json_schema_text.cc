@@ -89,10 +89,13 @@ std::string write(const JsonValue& value, const Ranks& ranks, const Style& style
   for (const auto& member : *value.object()) members.push_back(&member);
   const auto rank = [&](const auto* member) {
     const auto known = ranks.find(member->first);
-    return known == ranks.end() ? std::pair<int, int>{2, 0} : known->second;
+    const std::pair<int, int> rank =
+        known == ranks.end() ? std::pair<int, int>{2, 0} : known->second;
+    return std::pair{rank, member};
   };
-  std::stable_sort(members.begin(), members.end(),
-                   [&](const auto* a, const auto* b) { return rank(a) < rank(b); });
+  // Members without a rank stay as they are: pointers into one vector tell their order.
+  std::sort(members.begin(), members.end(),
+            [&](const auto* a, const auto* b) { return rank(a) < rank(b); });
   if (style.reversed) std::reverse(members.begin(), members.end());
   std::string out = "{" + style.blank;
   for (const auto* member : members) {

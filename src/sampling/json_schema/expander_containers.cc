@@ -266,17 +266,19 @@ void Expander::deny_object(Choice& choice, const JsonValue& schema, const std::s
     refuse(schema, keyword, fmt::format("\"{}\" cannot be denied", keyword));
   } else if (keyword == "dependencies" || keyword == "dependentRequired" ||
              keyword == "dependentSchemas") {
-    for (const auto& [key, child] : *value.object()) {
+    for (const auto& member : *value.object()) {
+      const std::string& key = member.first;
+      const JsonValue& child = member.second;
       if (const auto* names = child.array(); names != nullptr) {
         for (const JsonValue& name : *names) {
-          choice.emplace_back([key = key, &name](Branch& c) {
+          choice.emplace_back([&key, &name](Branch& c) {
             need_key(c.shape, key);
             c.shape.forbidden.insert(*name.string());
             c.dead = c.dead || contradicts(c.shape);
           });
         }
       } else {
-        choice.emplace_back([this, key = key, &child = child](Branch& c) {
+        choice.emplace_back([this, &key, &child](Branch& c) {
           need_key(c.shape, key);
           c.dead = c.dead || contradicts(c.shape);
           require(c, {&child, true}, {}, {});

@@ -58,8 +58,7 @@ std::vector<std::string> known_keys(const Shape& object) {
     order.insert(order.begin(), 1);
     keys.emplace_back(std::move(order), key);
   }
-  std::stable_sort(keys.begin(), keys.end(),
-                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::sort(keys.begin(), keys.end());
   std::vector<std::string> out;
   std::set<std::string> seen;
   for (auto& [order, key] : keys) {
