@@ -89,9 +89,7 @@ std::string write(const JsonValue& value, const Ranks& ranks, const Style& style
   for (const auto& member : *value.object()) members.push_back(&member);
   const auto rank = [&](const auto* member) {
     const auto known = ranks.find(member->first);
-    const std::pair<int, int> rank =
-        known == ranks.end() ? std::pair<int, int>{2, 0} : known->second;
-    return std::pair{rank, member};
+    return std::pair{known == ranks.end() ? std::pair<int, int>{2, 0} : known->second, member};
   };
   // Members without a rank stay as they are: pointers into one vector tell their order.
   std::sort(members.begin(), members.end(),
