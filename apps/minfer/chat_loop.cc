@@ -10,6 +10,10 @@
 namespace minfer::app {
 int ChatLoop::run(std::optional<std::string> first) {
   const bool single = parts_.invocation.options.single_turn;
+  // Where someone sits at the keys, a Ctrl+C that comes too late for a reply must end nothing.
+  std::optional<StopTarget> target;
+  if (parts_.input.interactive()) target.emplace(parts_.forward);
+  set_patient(parts_.input.interactive());
   if (first) send(*first);
   while (!leave_ && signal_ == 0 && parts_.screen.status().ok() && !(single && answered_)) {
     const auto input = parts_.input.next(std::exchange(start_, {}));
@@ -122,8 +126,9 @@ engine::ReplyHooks ChatLoop::hooks() {
 }
 
 Status ChatLoop::answer(const Make& make) {
-  // A key that comes just behind the reply's end must not end the program.
-  const StopTarget target(parts_.forward);
+  std::optional<StopTarget> target;
+  if (!parts_.input.interactive()) target.emplace(parts_.forward);
+  if (received_signal() == 0) parts_.forward.clear_cancel();
   const Result<engine::Reply> reply = make(hooks());
   if (reader_ != nullptr) reader_->finish();
   reader_.reset();

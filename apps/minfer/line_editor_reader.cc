@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/write_file.h"
+#include "signals.h"
 #include "terminal_mode.h"
 
 namespace minfer::app {
@@ -25,13 +26,14 @@ int wait_for_input(int milliseconds, bool& redraw, bool& resized) {
   sigset_t block;
   sigset_t before;
   sigemptyset(&block);
-  sigaddset(&block, SIGWINCH);
-  sigaddset(&block, SIGCONT);
+  for (const int signal : {SIGWINCH, SIGCONT, SIGINT, SIGTERM, SIGHUP}) sigaddset(&block, signal);
   sigprocmask(SIG_BLOCK, &block, &before);
   redraw = take_resumed();
   resized = take_resized();
   int ready = -1;
-  if (!redraw && !resized) {
+  if (received_signal() != 0) {
+    ready = 0;
+  } else if (!redraw && !resized) {
     pollfd input{STDIN_FILENO, POLLIN, 0};
     timespec timeout{milliseconds / 1000, milliseconds % 1000 * 1'000'000L};
     ready = ::ppoll(&input, 1, milliseconds < 0 ? nullptr : &timeout, &before);
@@ -106,6 +108,12 @@ TerminalReader::Event TerminalReader::wait() {
   // A signal that came with a key goes first: the key is drawn on the terminal as it is now.
   redraw = take_resumed() || redraw;
   resized = take_resized() || resized;
+  if (received_signal() == SIGINT) {
+    take_signal();  // as if it had been typed
+    keys_.push_back({Key::kControl, {}, 'c'});
+    return Event::kKeys;
+  }
+  if (received_signal() != 0) return Event::kGone;
   if (redraw) {
     view_.forget();
     write("\r\x1b[J");

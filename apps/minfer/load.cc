@@ -46,7 +46,8 @@ engine::ContextRequest context_request(const Options& options, const MemoryLimit
 
 /// Refuses backends that this build lacks, and notes GPU options that change nothing.
 Status check_backends(const Options& options, std::vector<std::string>& warnings) {
-  std::string_view list = options.backend == "auto" ? "" : options.backend;
+  std::string_view list = options.backend;
+  if (list == "auto") list = {};
   while (!list.empty()) {
     const std::size_t comma = list.find(',');
     if (Status status = backend::check_backend_name(list.substr(0, comma)); !status.ok()) {

@@ -20,6 +20,7 @@ std::atomic<bool> g_stop{false};
 std::array<std::atomic<plan::Forward*>, 2> g_forwards{};
 std::atomic<const char*> g_farewell{nullptr};
 std::atomic<void (*)()> g_last_act{nullptr};
+std::atomic<bool> g_patient{false};
 std::atomic<const char*> g_doing{nullptr};
 std::atomic<std::int64_t> g_doing_since{0};  // hundredths of a second
 static_assert(std::atomic<plan::Forward*>::is_always_lock_free);
@@ -61,13 +62,14 @@ void write_stop_note() {
 void on_signal(int signal) {
   const bool running = std::any_of(g_forwards.begin(), g_forwards.end(),
                                    [](const auto& forward) { return forward.load() != nullptr; });
-  if (!running || g_signal.load() != 0) {
+  const bool again = g_signal.load() != 0 && !(signal == SIGINT && g_patient.load());
+  if (!running || again) {
     if (const char* text = g_farewell.load(); text != nullptr) tell(text, std::strlen(text));
     write_stop_note();
     if (const auto act = g_last_act.load(); act != nullptr) act();
     _exit(128 + signal);
   }
-  g_signal.store(signal);
+  if (g_signal.load() == 0 || signal != SIGINT) g_signal.store(signal);
   g_stop.store(true);
   for (const auto& forward : g_forwards) {
     if (plan::Forward* f = forward.load(); f != nullptr) f->request_cancel();
@@ -88,6 +90,8 @@ void install_signal_handlers() {
 
 void set_farewell(const char* text) { g_farewell.store(text); }
 void set_last_act(void (*act)()) { g_last_act.store(act); }
+
+void set_patient(bool patient) { g_patient.store(patient); }
 
 void end_on_hangup() {
   struct sigaction action{};

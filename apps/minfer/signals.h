@@ -39,6 +39,10 @@ class StopNote {
 /// signal handler.
 void set_last_act(void (*act)());
 
+/// Whether Ctrl+C, however often, only asks to stop while a StopTarget lives: for a chat, where it
+/// is pressed in haste and much would be lost.
+void set_patient(bool patient);
+
 /// Treats a hangup of the terminal like SIGTERM, unless it is ignored (nohup).
 void end_on_hangup();
 

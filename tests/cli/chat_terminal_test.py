@@ -486,10 +486,38 @@ class Restored(rig.Test):
         return done.code
 
     def test_signals(self):
-        for number, code in ((signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGINT, 130)):
+        for number, code in ((signal.SIGTERM, 143), (signal.SIGHUP, 129)):
             self.assertEqual(self.end_by(number), code)
         self.assertEqual(self.end_by(signal.SIGTERM, busy=True), 143)
         self.assertEqual(self.end_by(signal.SIGHUP, busy=True), 129)
+
+    def test_an_interrupt_at_the_prompt_is_a_key(self):
+        terminal = Terminal(tiny(), *SHORT, "--no-history")
+        terminal.see(rb"> ")
+        terminal.type(b"text")
+        terminal.see(rb"text")
+        terminal.run.send(signal.SIGINT)
+        terminal.see(rb"\x1b\[K")
+        terminal.type(b"Hi\r")
+        terminal.see(rb"aaa\r\n.*> ")
+        terminal.run.send(signal.SIGINT)
+        terminal.see(rb"again or Ctrl\+D leaves.*> ")
+        terminal.run.send(signal.SIGINT)
+        self.assertEqual(terminal.finish().code, 0)
+        self.assertEqual(terminal.after, terminal.before)
+
+    def test_many_interrupts_in_a_reply_end_nothing(self):
+        terminal = Terminal(tiny(), *ENDLESS, "--no-history")
+        terminal.see(rb"> ")
+        for _ in range(20):
+            terminal.type(b"Hello\r")
+            terminal.see(rb"a{20}")
+            terminal.run.send(signal.SIGINT)
+            terminal.see(rb"stopped\]")
+            terminal.run.send(signal.SIGINT)  # finds a reply's end, or a prompt
+            terminal.see(rb"> ")
+        terminal.run.send(signal.SIGTERM)
+        self.assertEqual(terminal.finish().code, 143)
 
     def test_crashes(self):
         if rig.SANITIZED:
