@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "chat/reply_derive.h"
+#include "chat/tool_prompt.h"
 
 namespace minfer::app {
 namespace {
@@ -61,6 +62,9 @@ Result<ReplyShape> ReplyShape::create(const chat::ChatTemplate& source, bool wit
       .bos_token = source.tokens().bos, .eos_token = source.tokens().eos, .render = {}};
   probe.render.limits = kProbeLimits;
   shape.format_ = chat::derive_reply_format(parsed, probe);
+  // Then the tools were described in plain JSON (describe_tools).
+  if (with_tools && !source.abilities(true).tools)
+    shape.format_ = chat::tool_prompt_format(std::move(shape.format_));
   const std::vector<std::string_view> marks = marks_of(shape.format_);
   std::vector<bool> shown(static_cast<std::size_t>(tokenizer.vocab().size()), false);
   for (std::int32_t id = 0; id < tokenizer.vocab().size(); ++id) {

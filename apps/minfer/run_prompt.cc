@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "chat/request.h"
+#include "chat/tool_prompt.h"
 #include "chat_prompt.h"
 #include "prompt_input.h"
 
@@ -55,6 +56,8 @@ Status write_chat_prompt(const Options& options, chat::TemplateSources sources,
   MINFER_ASSIGN_OR_RETURN(chat::ChatRequest request, make_request(options, text));
   const bool with_tools = !request.conversation.tools.is_null();
   MINFER_ASSIGN_OR_RETURN(const auto chat, chat::ChatTemplate::create(std::move(sources)));
+  MINFER_ASSIGN_OR_RETURN(const bool described, chat::describe_tools(chat, request));
+  if (described) prompt.note = chat::kToolPromptNote;
   MINFER_ASSIGN_OR_RETURN(const auto render, render_options(options));
   MINFER_ASSIGN_OR_RETURN(auto spans, chat.render(request.conversation, render));
   MINFER_ASSIGN_OR_RETURN(ReplyShape shape, ReplyShape::create(chat, with_tools, tokenizer));

@@ -79,6 +79,17 @@ class Render(rig.Test):
         self.assertNotIn("get_weather", self.render(body, real("Q")))
         self.render(body, real("S"))
 
+    def test_T_02_in_a_single_run(self):
+        tools = self.file([{"type": "function", "function": {"name": "get_weather"}}], "tools.json")
+        arguments = (tiny("llama"), "Hi", "-n", 1, "--tools", tools)
+        done = self.ok(minfer(*arguments, "--json", "-q"))
+        self.assertTrue(any("no tool support" in line for line in done.json()["warnings"]), done.text)
+        self.refused(minfer(*arguments, "--tool-choice", "required"), 1, "no tool support")
+        self.refused(minfer(*arguments, "--tool-choice", "get_weather"), 1, "no tool support")
+        with_tools = self.ok(minfer(*arguments, "--tool-choice", "none", "--json", "-q")).json()["usage"]
+        without = self.ok(minfer(tiny("llama"), "Hi", "-n", 1, "--json", "-q")).json()["usage"]
+        self.assertEqual(with_tools["prompt_tokens"], without["prompt_tokens"])
+
     def test_T_04_system_text_goes_before_the_first_user_message(self):
         messages = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Hi"}]
         self.assertEqual(self.render(messages, real("G"), "--chat-template", "gemma"),
