@@ -106,27 +106,22 @@ class Builder {
     return mark.find_first_of("<[`=") == std::string_view::npos ? "" : std::string(mark);
   }
 
-  // A thought before the call that must come.
-  std::string lead() {
+  // What may stand before the call that must come: the mark of a thought, of which the rest is not
+  // the grammar's, and white space behind it.
+  [[nodiscard]] std::string lead() const {
     const ReasoningFormat& reasoning = format_.reasoning;
-    const std::string_view end = trimmed(reasoning.end);
-    const bool inside = options_.start == ReplyStart::kThought;
+    static const std::string kBreaks = " [ \\n]{0,2}";
     if (format_.headers.exists()) return header_lead();
-    if (end.empty() || options_.start == ReplyStart::kAfterThought ||
-        (!inside && reasoning.begin.empty()))
-      return "";
-    out_.rules += text_rules("thought", end, options_.find_control);
-    const std::string rest = " thought" + marks(end) + " [ \\n]{0,2}";
-    return inside ? rest : " (" + marks(reasoning.begin) + rest + ")?";
+    if (!reasoning.exists()) return "";
+    if (options_.start == ReplyStart::kThought || options_.start == ReplyStart::kAfterThought)
+      return kBreaks;
+    return reasoning.begin.empty() ? "" : " (" + marks(reasoning.begin) + kBreaks + ")?";
   }
 
-  std::string header_lead() {
+  [[nodiscard]] std::string header_lead() const {
     const HeaderFormat& headers = format_.headers;
-    out_.rules += text_rules("thought", trimmed(format_.reasoning.end), options_.find_control);
-    const std::string rest =
-        " thought" + marks(std::string(trimmed(format_.reasoning.end)) + headers.start);
-    if (options_.start == ReplyStart::kThought) return rest + call_header();
-    return " (" + marks(headers.thought + headers.message) + rest + ")?" + call_header();
+    if (options_.start == ReplyStart::kThought) return marks(headers.start) + call_header();
+    return " (" + marks(headers.thought + headers.message + headers.start) + ")?" + call_header();
   }
 
   // What a reply that stands in a header writes before the call.

@@ -18,9 +18,6 @@ namespace minfer::engine {
 struct ToolProgram {
   std::shared_ptr<const sampling::Grammar> grammar;  // null: calls are not constrained
   std::vector<std::string> triggers;                 // empty: the grammar holds from the first byte
-  // Triggers count in answers alone: the marks of a thought, and whether the reply begins in one.
-  std::string thought_begin, thought_end;
-  bool starts_in_thought = false;
 };
 
 /// What calls of the tools look like in `format`. `options.find_control` is set here, from the
@@ -30,7 +27,8 @@ Result<ToolProgram> compile_tool_program(const chat::ReplyFormat& format,
                                          chat::ToolGrammarOptions options,
                                          const text::Tokenizer& tokenizer);
 
-/// The constraint of one reply; null where the program has no grammar.
+/// The constraint of one reply; null where the program has no grammar. Thoughts are not its: see
+/// chat/tool_grammar.h.
 Result<std::unique_ptr<sampling::Constraint>> make_tool_constraint(
     const ToolProgram& program, std::shared_ptr<const sampling::GrammarVocab> vocab);
 

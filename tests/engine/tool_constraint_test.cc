@@ -152,36 +152,6 @@ TEST_F(ToolConstraintTest, AutoHoldsFromTheMarkOn) {
   }
 }
 
-TEST_F(ToolConstraintTest, AThoughtMayNameTheMark) {
-  chat::ReplyFormat format = family("Hermes");
-  format.reasoning.begin = "<think>";
-  format.reasoning.end = "</think>";
-  for (const bool inside : {false, true}) {
-    chat::ToolGrammarOptions options;
-    options.start = inside ? ReplyStart::kThought : ReplyStart::kAnswer;
-    const auto program = compile_tool_program(format, tools_, options, *tokenizer_);
-    ASSERT_TRUE(program.ok());
-    auto rule = make_tool_constraint(*program, vocab_);
-    ASSERT_TRUE(rule.ok());
-    const auto accept = [&](std::string_view text) {
-      for (const std::int32_t id : text::encode(*tokenizer_, text, {.parse_special = true})) {
-        const auto may = (*rule)->allows(id);
-        if (!may.ok() || !*may || !(*rule)->accept(id).ok()) return false;
-      }
-      return true;
-    };
-    EXPECT_TRUE(accept(inside ? "" : "<think>"));
-    EXPECT_TRUE(accept("I could write <tool_call>, or not.</think>"));
-    EXPECT_TRUE(accept("So <tool_call>\n{\"name"));
-    EXPECT_FALSE(accept("s"));
-    (*rule)->reset();
-    EXPECT_TRUE(accept(inside ? "<tool_call>x" : "x"));
-    if (!inside) {
-      EXPECT_FALSE(accept("<tool_call>x"));
-    }
-  }
-}
-
 TEST_F(ToolConstraintTest, SchemasAreRefusedByPath) {
   const auto set = chat::parse_tools(*parse_json(
       R"([{"type": "function", "function": {"name": "f", "parameters": {"type": "object",
