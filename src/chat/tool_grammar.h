@@ -6,8 +6,8 @@
 // 3. compile; where g.triggers is empty the grammar holds from the first byte of the reply, else a
 //    LazyConstraint starts it at a trigger. Where g.rules is empty nothing is constrained.
 //
-// Thoughts are not the grammar's: while ReplyParser::in_reasoning() the constraint is taken off, and
-// what is drawn then, the mark that ends the thought included, is not shown to it.
+// Thoughts are not the grammar's: while ReplyParser::in_reasoning() the constraint is taken off,
+// and what is drawn then, the mark that ends the thought included, is not shown to it.
 //
 // Invariants: every text of the grammar is read by ReplyParser as calls of these tools, with
 // arguments that fit their schemas. Thread-safety: pure functions, values.
@@ -59,8 +59,8 @@ struct ToolGrammar {
 };
 
 /// The grammar for choice auto (calls are free, but well-formed), required or named (a call, before
-/// which a thought may begin where the format has thoughts). kUnsupported: the format has no calls; a schema whose
-/// top level cannot be written as a list of parameters, by path.
+/// which a thought may begin where the format has thoughts). kUnsupported: the format has no calls;
+/// a schema whose top level cannot be written as a list of parameters, by path.
 Result<ToolGrammar> make_tool_grammar(const ReplyFormat& format, const ToolSet& tools,
                                       const ToolGrammarOptions& options);
 
