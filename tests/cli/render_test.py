@@ -93,13 +93,15 @@ class Render(rig.Test):
     def test_T_04_system_text_goes_before_the_first_user_message(self):
         messages = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Hi"}]
         self.assertEqual(self.render(messages, real("G"), "--chat-template", "gemma"),
-                         "<bos><start_of_turn>user\nBe brief.\n\nHi<end_of_turn>\n<start_of_turn>model\n")
+                         "<start_of_turn>user\nBe brief.\n\nHi<end_of_turn>\n<start_of_turn>model\n")
 
     def test_T_07_one_bos_in_every_path(self):
         messages = [{"role": "user", "content": "Hello"}]
         for template in ("gemma", "chatml", "{{ bos_token }}{{ messages[0].content }}"):
             ids = self.render(messages, real("G"), "--chat-template", template, "--ids").split()
             self.assertEqual((ids[0], ids.count("2")), ("2", 1), template)
+        ids = self.render(messages, real("S"), "--chat-template", "gemma", "--ids").split()
+        self.assertNotIn("1", ids)
         for text in ("<bos>Hello", "Hello"):
             ids = self.ok(minfer("tokenize", real("G"), "--ids", text)).text.split()
             self.assertEqual((ids[0], ids.count("2")), ("2", 1), text)
