@@ -9,6 +9,7 @@
 #include "commands.h"
 #include "engine/choices.h"
 #include "engine/generate.h"
+#include "engine/grammar_vocab.h"
 #include "ir/print.h"
 #include "load.h"
 #include "output_grammar.h"
@@ -126,6 +127,24 @@ Status check_run_options(const Options& options) {
   return ok_status();
 }
 
+/// One for each choice: of the answer's grammar, or of calls.
+Status make_constraints(Job& job, const Options& options) {
+  const text::Tokenizer& tokenizer = *job.loaded.model().tokenizer();
+  const auto n_vocab = static_cast<std::int32_t>(job.loaded.model().hparams().n_vocab);
+  const bool calls = job.prompt.tool_program.grammar != nullptr;
+  if (calls && job.grammar) {
+    return invalid_argument("--tools and a grammar of the answer exclude each other");
+  }
+  const auto vocab = calls ? engine::make_grammar_vocab(tokenizer, n_vocab) : nullptr;
+  for (std::int32_t i = 0; i < options.choices; ++i) {
+    auto constraint = calls ? engine::make_tool_constraint(job.prompt.tool_program, vocab)
+                            : make_constraint(job.grammar, tokenizer, n_vocab);
+    MINFER_RETURN_IF_ERROR(constraint.status());
+    job.constraints.push_back(std::move(*constraint));
+  }
+  return ok_status();
+}
+
 Result<Job> prepare(const Invocation& invocation, const EnvSwitches& env) {
   const Options& options = invocation.options;
   Job job;
@@ -143,12 +162,7 @@ Result<Job> prepare(const Invocation& invocation, const EnvSwitches& env) {
   MINFER_ASSIGN_OR_RETURN(job.loaded, load(invocation, env));
   const model::Model& model = job.loaded.model();
   MINFER_ASSIGN_OR_RETURN(job.prompt, make_prompt(model, options, *text));
-  for (std::int32_t i = 0; i < options.choices; ++i) {
-    MINFER_ASSIGN_OR_RETURN(auto constraint,
-                            make_constraint(job.grammar, *model.tokenizer(),
-                                            static_cast<std::int32_t>(model.hparams().n_vocab)));
-    job.constraints.push_back(std::move(constraint));
-  }
+  MINFER_RETURN_IF_ERROR(make_constraints(job, options));
   MINFER_RETURN_IF_ERROR(take_file_settings(invocation, model.file(), job.sampling));
   job.n_predict =
       job.prompt.raw && !invocation.was_given("predict") ? kRawPredict : options.predict;
@@ -219,11 +233,12 @@ Result<std::unique_ptr<Drawing>> make_drawing(const Job& job, const Options& opt
   settings.eog = tokenizer.vocab().end_of_generation();
   settings.cancel = &stop_flag();
   settings.window = job.prompt.ids;
+  drawing->sampler.set_constraint(constraint);
   settings.on_text = [self](std::string_view piece) { return self->reader->feed(piece); };
-  settings.forced = [self, constraint] {
+  settings.forced = [self, constraint, tools] {
     const bool thinks = self->reader->in_thought();
-    // A grammar is of the answer: a thought before it is free.
-    self->sampler.set_constraint(thinks ? nullptr : constraint);
+    // A grammar is of the answer: a thought before it is free. That of calls knows of thoughts.
+    if (tools == nullptr) self->sampler.set_constraint(thinks ? nullptr : constraint);
     return self->budget.next(thinks);
   };
   return drawing;

@@ -68,9 +68,17 @@ Status write_chat_prompt(const Options& options, chat::TemplateSources sources,
   }
   if (!suffix.empty()) spans.push_back({std::move(suffix), true, -1});
   MINFER_ASSIGN_OR_RETURN(prompt.ids, SpanEncoder(tokenizer, chat).encode(spans, true));
+  if (with_tools) {
+    MINFER_ASSIGN_OR_RETURN(prompt.tool_program,
+                            engine::compile_tool_program(shape.format(), request.tools,
+                                                         {.choice = request.tool_choice,
+                                                          .parallel = true,
+                                                          .start = shape.start(prompt.ids),
+                                                          .find_control = {}},
+                                                         tokenizer));
+    prompt.tools = std::move(request.tools);
+  }
   prompt.shape = std::make_shared<const ReplyShape>(std::move(shape));
-  if (with_tools) prompt.tools = std::move(request.tools);
-  prompt.tool_choice = std::move(request.tool_choice);
   return ok_status();
 }
 

@@ -8,6 +8,7 @@
 #include "base/status.h"
 #include "chat/tool_schema.h"
 #include "engine/logits_source.h"
+#include "engine/tool_constraint.h"
 #include "model/model.h"
 #include "options.h"
 #include "reply_reader.h"
@@ -20,7 +21,7 @@ struct Prompt {
   std::string note;                         // for the user; may be empty
   std::shared_ptr<const ReplyShape> shape;  // how the reply will be written
   chat::ToolSet tools;                      // empty: none
-  chat::ToolChoice tool_choice;
+  engine::ToolProgram tool_program;         // what calls of them must look like
 };
 
 /// The prompt that `text` makes with --system, --raw, --tools and the template options, or that of
