@@ -237,9 +237,11 @@ Result<std::unique_ptr<Drawing>> make_drawing(const Job& job, const Options& opt
   settings.on_text = [self](std::string_view piece) { return self->reader->feed(piece); };
   settings.forced = [self, constraint, tools] {
     const bool thinks = self->reader->in_thought();
+    const auto token = self->budget.next(thinks);
     // A grammar is of the answer: a thought before it is free. That of calls knows of thoughts.
-    if (tools == nullptr) self->sampler.set_constraint(thinks ? nullptr : constraint);
-    return self->budget.next(thinks);
+    const bool free = thinks || token.has_value();
+    if (tools == nullptr) self->sampler.set_constraint(free ? nullptr : constraint);
+    return token;
   };
   return drawing;
 }
