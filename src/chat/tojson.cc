@@ -14,7 +14,8 @@ namespace {
 struct Style {
   bool ascii = false;
   bool sort_keys = false;
-  std::int64_t indent = -1;
+  bool lines = false;  // a line an item
+  Text indent;         // of one level
   Text item_separator;
   Text key_separator;
 };
@@ -43,9 +44,10 @@ class Writer {
   void put(std::string_view s) { out.append(s, Origin::kRequest); }
 
   void line(int depth) {
-    if (style_.indent < 0) return;
-    put("\n" + std::string(static_cast<std::size_t>(style_.indent * depth), ' '));
-    run_.made_bytes(static_cast<std::size_t>(style_.indent * depth));
+    if (!style_.lines) return;
+    put("\n");
+    run_.made_bytes(style_.indent.size() * static_cast<std::size_t>(depth));
+    out.append_times(style_.indent, static_cast<std::size_t>(depth));
   }
 
   void string(const Text& text) {
@@ -126,9 +128,14 @@ Value filter_tojson(Run& run, const Value& v, const Args& a) {
   // The signature of the transformers library: ensure_ascii, indent, separators, sort_keys.
   Style style;
   style.ascii = flag_or(a, 0, "ensure_ascii", false);
-  style.indent = std::min<std::int64_t>(integer_or(a, 1, "indent", -1), 100);
+  if (const Value* indent = a.find(1, "indent"); indent != nullptr && !indent->is_none()) {
+    style.lines = true;
+    style.indent = indent->text() != nullptr ? *indent->text()
+                                             : pad_by(run, Text(), integer_or(a, 1, "indent", 0), 0,
+                                                      Text(" ", Origin::kRequest));
+  }
   style.sort_keys = flag_or(a, 3, "sort_keys", false);
-  style.item_separator = Text(style.indent < 0 ? ", " : ",", Origin::kRequest);
+  style.item_separator = Text(style.lines ? "," : ", ", Origin::kRequest);
   style.key_separator = Text(": ", Origin::kRequest);
   if (const Value* separators = a.find(2, "separators");
       separators != nullptr && !separators->is_none()) {

@@ -155,12 +155,13 @@ TEST(ChatTemplate, CyclerAndJoiner) {
 }
 
 TEST(ChatTemplate, Limits) {
-  for (const char* source : {"{{ '%*d' % (99999999999, 1) }}", "{{ '%99999999999d' % 1 }}",
-                             "{{ '%.99999d' % 1 }}", "{{ 'x' | center(999999999) }}",
-                             "{{ 'x'.ljust(999999999) }}", "{{ [1] | batch(9999999, 0) }}",
-                             "{{ [1] | slice(9999999) }}", "{{ 'a' | indent(999999999999) }}",
-                             "{% for i in range(999) %}{{ 'x' | center(60000000) }}{% endfor %}",
-                             "{{ range(99999) | map('center', 9999) | list | length }}"}) {
+  for (const char* source :
+       {"{{ '%*d' % (99999999999, 1) }}", "{{ '%99999999999d' % 1 }}", "{{ '%.99999d' % 1 }}",
+        "{{ 'x' | center(999999999) }}", "{{ 'x'.ljust(999999999) }}",
+        "{{ [1] | batch(9999999, 0) }}", "{{ [1] | slice(9999999) }}",
+        "{{ [1] | tojson(indent=999999999) }}", "{{ 'a' | indent(999999999999) }}",
+        "{% for i in range(999) %}{{ 'x' | center(60000000) }}{% endfor %}",
+        "{{ range(99999) | map('center', 9999) | list | length }}"}) {
     EXPECT_NE(error_of(source), "") << source;
   }
   EXPECT_NE(
