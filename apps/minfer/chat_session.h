@@ -66,7 +66,7 @@ class ChatSession {
   std::unique_ptr<SpanEncoder> encoder_;
   sampling::SamplerOptions sampling_;
   OutputGrammar grammar_;
-  std::vector<std::string> breaker_bytes_;  // of the tokens, for sampling_
+  sampling::TokenStrings breaker_bytes_;  // for sampling_
   SpeculationChoice speculation_;
   engine::GainOptions gain_;
   engine::SpeculationCounts speculation_counts_;

@@ -206,10 +206,10 @@ Result<std::unique_ptr<Drawing>> make_drawing(const Job& job, const Options& opt
   sampling::SamplerOptions sampling = job.sampling;
   sampling.attempt = index;
   const std::int64_t n_vocab = job.loaded.model().hparams().n_vocab;
-  const std::vector<std::string> breakers = breaker_bytes(sampling, tokenizer, n_vocab);
-  MINFER_ASSIGN_OR_RETURN(sampling::Sampler sampler,
-                          sampling::Sampler::create(
-                              sampling, n_vocab, tokenizer.vocab().end_of_generation(), breakers));
+  MINFER_ASSIGN_OR_RETURN(
+      sampling::Sampler sampler,
+      sampling::Sampler::create(sampling, n_vocab, tokenizer.vocab().end_of_generation(),
+                                breaker_bytes(sampling, tokenizer, n_vocab)));
   MINFER_ASSIGN_OR_RETURN(std::vector<engine::TokenId> thought_end, shape.thought_end());
   ReplySinks sinks;
   if (screen != nullptr) {

@@ -89,12 +89,12 @@ Status take_file_settings(const Invocation& invocation, const gguf::File& file,
   return ok_status();
 }
 
-std::vector<std::string> breaker_bytes(const sampling::SamplerOptions& settings,
-                                       const text::Tokenizer& tokenizer, std::int64_t n_vocab) {
+sampling::TokenStrings breaker_bytes(const sampling::SamplerOptions& settings,
+                                     const text::Tokenizer& tokenizer, std::int64_t n_vocab) {
+  if (settings.dry_multiplier == 0.0F || settings.dry_sequence_breakers.empty()) return nullptr;
   std::vector<std::string> bytes;
-  if (settings.dry_multiplier == 0.0F || settings.dry_sequence_breakers.empty()) return bytes;
   for (std::int32_t id = 0; id < n_vocab; ++id) bytes.push_back(tokenizer.token_bytes(id));
-  return bytes;
+  return std::make_shared<const std::vector<std::string>>(std::move(bytes));
 }
 
 }  // namespace minfer::app

@@ -1,9 +1,6 @@
 // The sampler's settings: from the options, and from the model file where an option was not given.
 #pragma once
 
-#include <string>
-#include <vector>
-
 #include "base/status.h"
 #include "gguf/file.h"
 #include "parse.h"
@@ -22,9 +19,9 @@ Result<sampling::SamplerOptions> sampler_settings(const Options& options);
 Status take_file_settings(const Invocation& invocation, const gguf::File& file,
                           sampling::SamplerOptions& settings);
 
-/// The tokens' bytes as sampling::Sampler::create() wants them, [n_vocab]; nothing where DRY is off
-/// or nothing breaks a repetition.
-std::vector<std::string> breaker_bytes(const sampling::SamplerOptions& settings,
-                                       const text::Tokenizer& tokenizer, std::int64_t n_vocab);
+/// The tokens' bytes as sampling::Sampler::create() wants them; null where DRY is off or nothing
+/// breaks a repetition.
+sampling::TokenStrings breaker_bytes(const sampling::SamplerOptions& settings,
+                                     const text::Tokenizer& tokenizer, std::int64_t n_vocab);
 
 }  // namespace minfer::app

@@ -7,8 +7,8 @@
 
 namespace minfer::sampling {
 
-Dry::Dry(const SamplerOptions& options, std::span<const std::string> token_bytes)
-    : token_bytes_(token_bytes), breakers_(options.dry_sequence_breakers) {
+Dry::Dry(const SamplerOptions& options, TokenStrings token_bytes)
+    : token_bytes_(std::move(token_bytes)), breakers_(options.dry_sequence_breakers) {
   if (options.dry_multiplier == 0.0F) return;
   newest_.reserve(window_size(options.dry_penalty_last_n));
   repeats_.reserve(window_size(options.dry_penalty_last_n));
@@ -16,7 +16,7 @@ Dry::Dry(const SamplerOptions& options, std::span<const std::string> token_bytes
 
 void Dry::add(TokenId token) {
   const auto id = static_cast<std::size_t>(token);
-  const bool breaks = !token_bytes_.empty() && breakers_.feed(token_bytes_[id]);
+  const bool breaks = token_bytes_ != nullptr && breakers_.feed((*token_bytes_)[id]);
   since_breaker_ = breaks ? 0 : since_breaker_ + 1;
 }
 
@@ -62,7 +62,7 @@ void Dry::apply(const SamplerOptions& options, const History& history,
     if (each.repeat == 0 || std::ranges::find(never_penalized, each.token) != never_penalized.end())
       continue;
     const auto id = static_cast<std::size_t>(each.token);
-    if (!token_bytes_.empty() && breakers_.would_end_in(token_bytes_[id])) continue;
+    if (token_bytes_ != nullptr && breakers_.would_end_in((*token_bytes_)[id])) continue;
     const double more = each.repeat - options.dry_allowed_length;
     const double penalty = options.dry_multiplier * exponential(std::min(more * growth, kLargest));
     each.logit = static_cast<float>(each.logit - penalty);

@@ -8,7 +8,6 @@
 
 #include <cstdint>
 #include <span>
-#include <string>
 #include <vector>
 
 #include "sampling/history.h"
@@ -20,9 +19,8 @@ namespace minfer::sampling {
 
 class Dry {
  public:
-  /// `token_bytes`: [n_vocab], or nothing, and there are no sequence breakers; must outlive the
-  /// object.
-  Dry(const SamplerOptions& options, std::span<const std::string> token_bytes);
+  /// Without `token_bytes` there are no sequence breakers.
+  Dry(const SamplerOptions& options, TokenStrings token_bytes);
 
   /// Takes a token of the sequence.
   void add(TokenId token);
@@ -36,7 +34,7 @@ class Dry {
  private:
   void find_repeats(const History& history, std::size_t window);
 
-  std::span<const std::string> token_bytes_;
+  TokenStrings token_bytes_;
   SequenceBreakers breakers_;
   std::size_t since_breaker_ = 0;      // tokens behind the one in which the newest breaker ends
   std::vector<TokenId> newest_;        // the window, newest first

@@ -34,22 +34,23 @@ std::span<const Stage> stages() { return kStages; }
 
 Result<Sampler> Sampler::create(const SamplerOptions& options, std::int64_t n_vocab,
                                 std::span<const TokenId> never_penalized,
-                                std::span<const std::string> token_bytes) {
-  MINFER_CHECK(token_bytes.empty() || std::ssize(token_bytes) == n_vocab);
+                                TokenStrings token_bytes) {
+  MINFER_CHECK(token_bytes == nullptr || std::ssize(*token_bytes) == n_vocab);
   MINFER_RETURN_IF_ERROR(options.check(n_vocab));
   if (n_vocab < 1 || n_vocab > kMaxVocab) {
     return unsupported(
         fmt::format("a vocabulary of {} tokens: drawing takes 1 to {}", n_vocab, kMaxVocab));
   }
-  return Sampler(options, static_cast<std::size_t>(n_vocab), never_penalized, token_bytes);
+  return Sampler(options, static_cast<std::size_t>(n_vocab), never_penalized,
+                 std::move(token_bytes));
 }
 
 Sampler::Sampler(SamplerOptions options, std::size_t n_vocab,
-                 std::span<const TokenId> never_penalized, std::span<const std::string> token_bytes)
+                 std::span<const TokenId> never_penalized, TokenStrings token_bytes)
     : options_(std::move(options)),
       never_penalized_(never_penalized.begin(), never_penalized.end()),
       history_(history_size(options_)),
-      dry_(options_, token_bytes),
+      dry_(options_, std::move(token_bytes)),
       mu_(2.0 * static_cast<double>(options_.mirostat_tau)),
       row_(n_vocab, n_adjusted(options_, never_penalized_.size())),
       candidates_(n_vocab, n_adjusted(options_, never_penalized_.size())) {}

@@ -28,12 +28,12 @@ namespace minfer::sampling {
 
 class Sampler {
  public:
-  /// `never_penalized`: the end-of-generation tokens. `token_bytes`: the bytes of each token,
-  /// [n_vocab], for DRY's sequence breakers, must outlive the sampler; nothing: there are no
-  /// breakers. Errors: those of SamplerOptions::check(), a vocabulary above 524,288 tokens.
+  /// `never_penalized`: the end-of-generation tokens. `token_bytes`: for DRY's
+  /// sequence breakers; null: there are none. Errors: those of SamplerOptions::check(), a
+  /// vocabulary above 524,288 tokens.
   static Result<Sampler> create(const SamplerOptions& options, std::int64_t n_vocab,
                                 std::span<const TokenId> never_penalized,
-                                std::span<const std::string> token_bytes = {});
+                                TokenStrings token_bytes = nullptr);
 
   /// The token for `position` (the position it will take in the sequence). `banned` tokens cannot
   /// be chosen (end of generation under --ignore-eos). kNumeric: a logit is NaN or +infinity (named
@@ -64,7 +64,7 @@ class Sampler {
 
  private:
   Sampler(SamplerOptions options, std::size_t n_vocab, std::span<const TokenId> never_penalized,
-          std::span<const std::string> token_bytes);
+          TokenStrings token_bytes);
   void remember(TokenId token);
 
   SamplerOptions options_;

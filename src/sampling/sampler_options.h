@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -18,6 +19,9 @@ namespace minfer::sampling {
 
 /// Tokens that a window holds at most; a window of -1 holds so many.
 inline constexpr std::int32_t kMaxWindow = 1 << 20;
+
+/// The bytes of each token, [n_vocab]; null where nobody needs them.
+using TokenStrings = std::shared_ptr<const std::vector<std::string>>;
 
 /// The options that are one number.
 struct SamplerNumbers {

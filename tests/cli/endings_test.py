@@ -192,6 +192,41 @@ class Draws(rig.Test):
                          "--sampling builtin")
 
 
+    def test_every_stage_is_reached(self):
+        greedy = self.text("--greedy")
+        self.assertEqual(greedy, self.text("--top-n-sigma", 1e-6))
+        self.assertEqual(greedy, self.text("--min-p", 1, "--top-k", 0))
+        unchanged = self.text()
+        for options in (("--typical", 0), ("--xtc-probability", 1, "--xtc-threshold", 0),
+                        ("--mirostat", 1, "--mirostat-tau", 1), ("--mirostat", 2),
+                        ("--mirostat", 2, "--mirostat-eta", 1, "--mirostat-tau", 1),
+                        ("--frequency-penalty", 10, "--repeat-last-n", -1)):
+            self.assertNotEqual(unchanged, self.text(*options), options)
+
+    def test_dry(self):
+        repeat = ("--logit-bias", f"{3 + ord('a')}:1000", "--logit-bias", f"{3 + ord('b')}:950")
+        dry = ("--temp", 0, *repeat, "--dry-multiplier", 100, "--dry-base", 1,
+               "--dry-allowed-length", 1)
+        once = self.text("--temp", 0, *repeat)
+        self.assertEqual(once, b"a" * 40)
+        self.assertEqual(len(set(self.text(*dry))), 2)
+        # Every token is a breaker, or every token is none.
+        self.assertEqual(self.text(*dry, "--dry-sequence-breaker", "a",
+                                   "--dry-sequence-breaker", "b"), once)
+        self.assertEqual(self.text(*dry, "--dry-sequence-breaker", "a", "--dry-sequence-breaker",
+                                   "none"), self.text(*dry))
+
+    def test_mirostat_makes_the_cuts_that_nobody_gave(self):
+        run = ("-n", 40, "--ignore-eos", "-q")
+        alone = self.text("--mirostat", 2)
+        self.assertEqual(alone, self.text("--mirostat", 2, "--top-k", 0, "--top-p", 1))
+        self.assertEqual(alone, self.text("--mirostat", 2, "--temp", 5))
+        self.assertEqual(self.text("--greedy"), self.text("--mirostat", 2, "--top-k", 1))
+        model = rig.with_key(rig.with_key(tiny(), "general.sampling.mirostat", "I", 2),
+                             "general.sampling.top_k", "I", 1)
+        self.assertEqual(alone, self.ok(minfer(model, "Hello", *run)).out)
+
+
 class Numbers(rig.Test):
     """Weights and hyper-parameters that are no numbers."""
 

@@ -29,7 +29,8 @@ double penalty(std::string_view text, TokenId token, SamplerOptions options = {}
   options.temp = 0.0F;
   options.repeat_last_n = 0;
   if (options.dry_multiplier == 0.0F) options.dry_multiplier = 1.0F;
-  auto sampler = Sampler::create(options, kVocab, eog, bytes);
+  auto sampler = Sampler::create(options, kVocab, eog,
+                                 std::make_shared<const std::vector<std::string>>(bytes));
   EXPECT_TRUE(sampler.ok());
   sampler->seed_window(std::vector<TokenId>(text.begin(), text.end()));
   std::vector<float> logits(kVocab, -1000.0F);
@@ -106,7 +107,7 @@ TEST(Dry, never_lowers_the_end_nor_makes_a_token_impossible) {
   options.dry_multiplier = 100.0F;
   options.dry_base = 100.0F;
   options.dry_penalty_last_n = -1;
-  auto sampler = Sampler::create(options, 2, {}, {});
+  auto sampler = Sampler::create(options, 2, {});
   ASSERT_TRUE(sampler.ok());
   sampler->seed_window(std::vector<TokenId>(1000, 1));
   EXPECT_EQ(*sampler->sample(std::vector<float>{kNever, 3.0F}, 0, {}), 1);
@@ -116,7 +117,7 @@ TEST(Dry, is_linear_in_the_window) {
   SamplerOptions options;
   options.dry_multiplier = 1.0F;
   options.dry_penalty_last_n = -1;
-  auto sampler = Sampler::create(options, 2, {}, {});
+  auto sampler = Sampler::create(options, 2, {});
   ASSERT_TRUE(sampler.ok());
   sampler->seed_window(std::vector<TokenId>(500000, 1));
   const auto start = std::chrono::steady_clock::now();

@@ -46,8 +46,8 @@ std::vector<float> random_logits(std::size_t n, unsigned seed) {
 }
 
 Sampler make(const SamplerOptions& options, std::int64_t n_vocab,
-             const std::vector<TokenId>& eog = {}, std::span<const std::string> bytes = {}) {
-  auto sampler = Sampler::create(options, n_vocab, eog, bytes);
+             const std::vector<TokenId>& eog = {}, TokenStrings bytes = nullptr) {
+  auto sampler = Sampler::create(options, n_vocab, eog, std::move(bytes));
   EXPECT_TRUE(sampler.ok()) << sampler.status().message();
   return std::move(sampler).value();
 }
@@ -69,6 +69,10 @@ std::vector<std::string> some_bytes(std::size_t n) {
   std::vector<std::string> bytes;
   for (std::size_t id = 0; id < n; ++id) bytes.push_back(pieces[id % pieces.size()]);
   return bytes;
+}
+
+TokenStrings shared(std::vector<std::string> bytes) {
+  return std::make_shared<const std::vector<std::string>>(std::move(bytes));
 }
 
 SamplerOptions random_options(std::mt19937& rng, std::int64_t n_vocab) {
@@ -178,8 +182,8 @@ TEST(Sampling, chain_equals_plain_recomputation) {
       const unsigned letters = static_cast<unsigned>(std::min<std::size_t>(n_vocab, 4 + round % 9));
       plain.history.push_back(static_cast<TokenId>(rng() % letters));
     }
-    Sampler sampler =
-        make(plain.options, static_cast<std::int64_t>(n_vocab), plain.eog, plain.token_bytes);
+    Sampler sampler = make(plain.options, static_cast<std::int64_t>(n_vocab), plain.eog,
+                           plain.token_bytes.empty() ? nullptr : shared(plain.token_bytes));
     sampler.seed_window(plain.history);
     if (rng() % 3 == 0) {
       const auto one_in = 1 + rng() % 9;
@@ -212,8 +216,7 @@ TEST(Sampling, a_token_allocates_nothing) {
   for (int round = 0; round < 300; ++round) {
     constexpr std::size_t kVocab = 3000;
     const SamplerOptions options = random_options(rng, kVocab);
-    const std::vector<std::string> bytes = some_bytes(kVocab);
-    Sampler sampler = make(options, kVocab, {1}, bytes);
+    Sampler sampler = make(options, kVocab, {1}, shared(some_bytes(kVocab)));
     FixedMask constraint(std::vector<bool>(kVocab, true));
     constraint.accepted.reserve(100);
     if (round % 2 == 0) sampler.set_constraint(&constraint);

@@ -32,8 +32,9 @@ std::vector<float> logits_of(const std::vector<double>& probabilities) {
 }
 
 Sampler make(const SamplerOptions& options, std::size_t n_vocab,
-             const std::vector<TokenId>& eog = {}, std::span<const std::string> bytes = {}) {
-  auto sampler = Sampler::create(options, static_cast<std::int64_t>(n_vocab), eog, bytes);
+             const std::vector<TokenId>& eog = {}, TokenStrings bytes = nullptr) {
+  auto sampler =
+      Sampler::create(options, static_cast<std::int64_t>(n_vocab), eog, std::move(bytes));
   EXPECT_TRUE(sampler.ok()) << sampler.status().message();
   return std::move(sampler).value();
 }
