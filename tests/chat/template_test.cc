@@ -227,6 +227,35 @@ TEST(ChatTemplate, ProvenanceThroughEveryFilterAndMethod) {
   EXPECT_GT(n_rendered, 500);
 }
 
+TEST(ChatTemplate, ProvenanceThroughOperatorsAndFunctions) {
+  for (const char* source :
+       {"{{ '%s T %r' % (m, u) }}", "{{ '%9s|%-9.1s' % (m, m) }}", "{{ ('T%sT' ~ m) % u }}",
+        "{{ '%(a)sT%%T' % {'a': m} }}", "{{ m * 3 }}", "{{ ('T' ~ m ~ u) * 2 }}", "{{ u * 2 ~ m }}",
+        "{{ cycler(m, u, 'T').next() ~ cycler(u).current }}",
+        "{% set j = joiner(m) %}{{ j() }}T{{ j() }}{{ u }}{{ j() }}",
+        "{{ [{'a': m, 'b': 'T'}, {'a': u}] | groupby('a') }}",
+        "{% for g in [m, u] | batch(1, 'T') %}{{ g }}{% endfor %}",
+        "{{ [m, [u, 'T']] | tojson(indent=m) }}",
+        "{{ {'k': m} | tojson(indent=2, separators=(u, 'T')) }}", "{{ m | indent(u) ~ 'T' }}",
+        "{% set s %}T{{ m }}{{ u }}{% endset %}{{ s[::-1] }}{{ s.center(40, 'T') }}",
+        "{% macro f(x) %}T{{ x }}{{ caller() }}{% endmacro %}{% call f(m) %}{{ u }}{% endcall "
+        "%}"}) {
+    const auto text = render(source, R"({"u": "§"})", "¶a\n¶ ¶b");
+    ASSERT_TRUE(text.ok()) << source << ": " << text.status().message();
+    expect_owned(*text, "§", Origin::kRequest, source);
+    expect_owned(*text, "¶", message_origin(3), source);
+    expect_owned(*text, "T", Origin::kTemplate, source);
+    std::size_t before = 0;
+    for (std::size_t i = 0; i < text->runs().size(); ++i) {
+      EXPECT_GT(text->runs()[i].end, before) << source;
+      before = text->runs()[i].end;
+      if (i == 0) continue;
+      EXPECT_NE(text->runs()[i].origin, text->runs()[i - 1].origin) << source;
+    }
+    EXPECT_EQ(before, text->size()) << source;
+  }
+}
+
 TEST(JsonReader, NumbersStringsAndErrors) {
   const auto value =
       parse_json(R"({"a": 1, "b": 1.5e3, "c": "\ud83e\udd99\u00e9\n", "a": 9223372036854775807})");
