@@ -67,9 +67,10 @@ class Chat:
             raise AssertionError("no text: " + self.told())
         return os.read(self.process.stdout.fileno(), 65536)
 
-    def turn(self, message):
+    def turn(self, message, at_first_text=lambda: None):
         self.type(message)
-        text = b""
+        text = self.some()
+        at_first_text()
 
         def done():
             nonlocal text
@@ -109,11 +110,10 @@ class Sessions(rig.Test):
         chat = Chat("--system", SYSTEM, "--session", cls.file)
         cls.turns, cls.sizes = [], []
         for message in MESSAGES:
-            cls.turns.append(chat.turn(message))
-            # The turn is on disk before the next message is read.
-            saved = cls.file.stat().st_size
-            cls.sizes.append(saved)
+            cls.turns.append(chat.turn(message, lambda: cls.sizes.append(cls.file.stat().st_size)))
         assert chat.close() == 0
+        # A turn is on disk before the next message is read.
+        cls.sizes = cls.sizes[1:] + [cls.file.stat().st_size]
 
     def test_a_turn_prefills_its_delta(self):
         for before, turn, message in zip(self.turns, self.turns[1:], MESSAGES[1:]):
