@@ -119,11 +119,23 @@ class Session(rig.Test):
         self.assertRegex(rest.err, r"\d+ of \d+ saved tokens are damaged")
         self.assertTrue(self.unbroken(TURNS).out.endswith(rest.out))
 
-    def test_what_is_taken_back_stays_so(self):
-        self.ok(self.chat([*TURNS[:3], "/undo", "/undo"]))
-        rest = self.ok(self.chat(TURNS[3:4]))
-        whole = self.unbroken([TURNS[0], TURNS[3]])
-        self.assertTrue(whole.out.endswith(rest.out))
+    def test_what_was_done_to_the_chat_stays_so(self):
+        for k, commands in enumerate((
+                ["/undo"], ["/undo", "/undo"], ["/regen", "/regen"], ["/alt 3", "/pick 1"], ["/clear"],
+                ["/goto 1"], ["/system Be brief."], ["/fork other", TURNS[4]],
+                ["/fork other", TURNS[4], "/goto main"])):
+            with self.subTest(commands=commands):
+                file = self.folder / f"{k}.kv"
+                self.ok(self.chat([*TURNS[:2], *commands], file=file))
+                rest = self.ok(self.chat([TURNS[2], "/regen"], file=file))
+                whole = self.unbroken([*TURNS[:2], *commands, TURNS[2], "/regen"])
+                self.assertTrue(whole.out.endswith(rest.out))
+
+    def test_a_context_that_is_too_small(self):
+        self.ok(self.chat(TURNS[:4]))
+        done = self.ok(self.chat(TURNS[4:], "-c", 64))
+        self.assertIn("the saved tokens do not fit in the context", done.err)
+        self.assertIn("turns were dropped", done.err)
 
     def test_files_that_are_no_session(self):
         note = self.folder / "note.txt"
