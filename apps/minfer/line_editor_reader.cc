@@ -3,6 +3,7 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <csignal>
 #include <optional>
@@ -20,27 +21,16 @@ constexpr int kSequenceMilliseconds = 50;
 constexpr std::string_view kPromptStyle = "\x1b[1;32m";
 constexpr std::string_view kLeaveHint = "(Ctrl+C again or Ctrl+D leaves)";
 
-/// Waits for input, for at most `milliseconds` (-1: for ever). A change of the terminal that came
-/// before ends it too. How many descriptors are ready; -1: interrupted, -2: failed.
-int wait_for_input(int milliseconds, bool& redraw, bool& resized) {
-  sigset_t block;
-  sigset_t before;
-  sigemptyset(&block);
-  for (const int signal : {SIGWINCH, SIGCONT, SIGINT, SIGTERM, SIGHUP}) sigaddset(&block, signal);
-  sigprocmask(SIG_BLOCK, &block, &before);
-  redraw = take_resumed();
-  resized = take_resized();
-  int ready = -1;
-  if (received_signal() != 0) {
-    ready = 0;
-  } else if (!redraw && !resized) {
-    pollfd input{STDIN_FILENO, POLLIN, 0};
-    timespec timeout{milliseconds / 1000, milliseconds % 1000 * 1'000'000L};
-    ready = ::ppoll(&input, 1, milliseconds < 0 ? nullptr : &timeout, &before);
-    if (ready < 0) ready = errno == EINTR ? -1 : -2;
-  }
-  sigprocmask(SIG_SETMASK, &before, nullptr);
-  return ready;
+enum class Ready : std::uint8_t { kInput, kSignal, kQuiet, kFailed };
+
+/// Waits for input or a signal, for at most `milliseconds` (-1: for ever).
+Ready wait_for_input(int milliseconds) {
+  std::array<pollfd, 2> descriptors = {pollfd{STDIN_FILENO, POLLIN, 0},
+                                       pollfd{wake_descriptor(), POLLIN, 0}};
+  const int n = ::poll(descriptors.data(), descriptors.size(), milliseconds);
+  if (n < 0) return errno == EINTR ? Ready::kSignal : Ready::kFailed;
+  if (n == 0) return Ready::kQuiet;
+  return descriptors[1].revents != 0 ? Ready::kSignal : Ready::kInput;
 }
 
 }  // namespace
@@ -67,6 +57,7 @@ TerminalReader::Read TerminalReader::read(std::string start) {
       case Event::kRedraw:
         draw();
         break;
+      case Event::kNone:
       case Event::kGone:
         result = Read{};
         break;
@@ -101,35 +92,51 @@ TerminalReader::Event TerminalReader::wait() {
   } else if (idle_) {
     timeout = 0;
   }
-  bool redraw = false;
-  bool resized = false;
-  int ready = -1;
-  while (ready == -1 && !redraw && !resized) ready = wait_for_input(timeout, redraw, resized);
-  // A signal that came with a key goes first: the key is drawn on the terminal as it is now.
-  redraw = take_resumed() || redraw;
-  resized = take_resized() || resized;
+  clear_wake();
+  Event event = after_signal();
+  while (event == Event::kNone) {
+    switch (wait_for_input(timeout)) {
+      case Ready::kInput:
+        // A signal that came with a key goes first: the key is drawn on the terminal as it is now.
+        event = after_signal();
+        if (event == Event::kNone) event = read_keys() ? Event::kKeys : Event::kGone;
+        break;
+      case Ready::kSignal:
+        clear_wake();
+        event = after_signal();
+        break;
+      case Ready::kQuiet:
+        event = Event::kQuiet;
+        break;
+      case Ready::kFailed:
+        event = Event::kGone;
+        break;
+    }
+  }
+  if (event != Event::kQuiet) return event;
+  if (!decoder_.waiting()) return Event::kQuiet;
+  std::vector<KeyEvent> keys;
+  decoder_.give_up(keys);
+  keys_.insert(keys_.end(), keys.begin(), keys.end());
+  return Event::kKeys;
+}
+
+/// What signals ask for, or kNone.
+TerminalReader::Event TerminalReader::after_signal() {
   if (received_signal() == SIGINT) {
     take_signal();  // as if it had been typed
     keys_.push_back({Key::kControl, {}, 'c'});
     return Event::kKeys;
   }
   if (received_signal() != 0) return Event::kGone;
-  if (redraw) {
+  if (take_resumed()) {
     view_.forget();
     write("\r\x1b[J");
     return Event::kRedraw;
   }
-  if (resized) {
-    write(view_.clear_resized(terminal_size().columns));
-    return Event::kRedraw;
-  }
-  if (ready == -2) return Event::kGone;
-  if (ready > 0) return read_keys() ? Event::kKeys : Event::kGone;
-  if (!decoder_.waiting()) return Event::kQuiet;
-  std::vector<KeyEvent> keys;
-  decoder_.give_up(keys);
-  keys_.insert(keys_.end(), keys.begin(), keys.end());
-  return Event::kKeys;
+  if (!take_resized()) return Event::kNone;
+  write(view_.clear_resized(terminal_size().columns));
+  return Event::kRedraw;
 }
 
 bool TerminalReader::read_keys() {

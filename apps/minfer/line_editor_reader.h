@@ -46,9 +46,10 @@ class TerminalReader {
   char ask(std::string_view question);
 
  private:
-  enum class Event : std::uint8_t { kKeys, kQuiet, kRedraw, kGone };
+  enum class Event : std::uint8_t { kNone, kKeys, kQuiet, kRedraw, kGone };
 
   Event wait();
+  Event after_signal();
   bool read_keys();
   std::optional<Read> use_keys();
   void act(EditAction action);

@@ -1,9 +1,11 @@
 #include "signals.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <csignal>
 #include <cstdint>
 #include <cstring>
@@ -21,6 +23,8 @@ std::array<std::atomic<plan::Forward*>, 2> g_forwards{};
 std::atomic<const char*> g_farewell{nullptr};
 std::atomic<void (*)()> g_last_act{nullptr};
 std::atomic<bool> g_patient{false};
+std::atomic<int> g_wake_read{-1};
+std::atomic<int> g_wake_write{-1};
 std::atomic<const char*> g_doing{nullptr};
 std::atomic<std::int64_t> g_doing_since{0};  // hundredths of a second
 static_assert(std::atomic<plan::Forward*>::is_always_lock_free);
@@ -74,11 +78,17 @@ void on_signal(int signal) {
   for (const auto& forward : g_forwards) {
     if (plan::Forward* f = forward.load(); f != nullptr) f->request_cancel();
   }
+  wake();
 }
 
 }  // namespace
 
 void install_signal_handlers() {
+  int ends[2] = {-1, -1};
+  if (::pipe2(ends, O_NONBLOCK | O_CLOEXEC) == 0) {
+    g_wake_read.store(ends[0]);
+    g_wake_write.store(ends[1]);
+  }
   struct sigaction action{};
   action.sa_handler = on_signal;
   sigemptyset(&action.sa_mask);
@@ -110,6 +120,21 @@ int take_signal() {
   return g_signal.exchange(0);
 }
 const std::atomic<bool>& stop_flag() { return g_stop; }
+
+int wake_descriptor() { return g_wake_read.load(); }
+
+void wake() {
+  const int error = errno;
+  const ssize_t ignored = ::write(g_wake_write.load(), "", 1);
+  static_cast<void>(ignored);
+  errno = error;
+}
+
+void clear_wake() {
+  char bytes[64];
+  while (::read(g_wake_read.load(), bytes, sizeof bytes) > 0) {
+  }
+}
 
 StopNote::StopNote(const char* doing) {
   g_doing_since.store(now_hundredths());

@@ -54,6 +54,13 @@ int take_signal();
 /// True once a signal asked to stop.
 const std::atomic<bool>& stop_flag();
 
+/// For a loop that waits for input and for signals, whichever thread gets them: clear_wake(), look
+/// at what signals left, then poll with wake_descriptor(), which is readable after a wake().
+/// Handlers call wake(); it is safe in them.
+int wake_descriptor();
+void wake();
+void clear_wake();
+
 /// While it lives, a signal cancels this forward instead of ending the process. Two may live at
 /// once: of a model and of its draft.
 class StopTarget {

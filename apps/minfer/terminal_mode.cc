@@ -30,6 +30,7 @@ termios settings_of(TerminalMode mode) {
   termios settings = g_original;
   if (mode == TerminalMode::kOriginal) return settings;
   settings.c_lflag &= ~static_cast<tcflag_t>(ICANON | ECHO | ECHONL | IEXTEN);
+  settings.c_lflag |= NOFLSH;  // Ctrl+C throws away neither what was shown nor what was typed
   settings.c_iflag &= ~static_cast<tcflag_t>(ICRNL | INLCR | IGNCR | IXON | ISTRIP);
   settings.c_cc[VMIN] = 1;
   settings.c_cc[VTIME] = 0;
@@ -57,12 +58,16 @@ void apply(TerminalMode before, TerminalMode mode) {
   }
 }
 
-void on_resize(int) { g_resized.store(true); }
+void on_resize(int) {
+  g_resized.store(true);
+  wake();
+}
 
 void on_continue(int) {
   const int error = errno;
   apply(TerminalMode::kOriginal, g_mode.load());
   g_resumed.store(true);
+  wake();
   errno = error;
 }
 
