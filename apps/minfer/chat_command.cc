@@ -65,7 +65,7 @@ Result<int> chat_command(const Invocation& given, const EnvSwitches& env) {
   const Options& options = invocation.options;
   // What is wrong with the options is said before the model is loaded.
   MINFER_RETURN_IF_ERROR(sampler_settings(options).status());
-  const bool editing = is_terminal(STDOUT_FILENO) && open_terminal();
+  const bool editing = given.command != kRun && is_terminal(STDOUT_FILENO) && open_terminal();
   set_terminal_mode(TerminalMode::kBusy);  // what is typed while loading is for the editor
   MINFER_ASSIGN_OR_RETURN(const std::unique_ptr<ChatSession> chat,
                           ChatSession::open(invocation, env));
@@ -74,7 +74,8 @@ Result<int> chat_command(const Invocation& given, const EnvSwitches& env) {
 
   ChatScreen screen({.color = use_color(options),
                      .quiet = options.quiet,
-                     .hide_thoughts = options.hide_reasoning});
+                     .hide_thoughts = options.hide_reasoning,
+                     .bare = given.command == kRun});
   History history = editing ? open_history(options) : History();
   print_header(chat->loaded(), chat->plan(), options);
 

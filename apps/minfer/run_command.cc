@@ -312,10 +312,28 @@ void show_rest(std::span<const RunAnswer> answers, bool quiet, ChatScreen& scree
   screen.end_reply();
 }
 
+/// --session: the prompt is the next message of the conversation in the file.
+Result<int> run_in_session(const Invocation& invocation, const EnvSwitches& env) {
+  for (const char* name : {"raw", "messages", "tools", "tool-choice", "choices", "json",
+                           "dump-graph", "dump-graph-json"}) {
+    if (invocation.was_given(name)) {
+      return invalid_argument(fmt::format("--session and --{} exclude each other", name));
+    }
+  }
+  MINFER_ASSIGN_OR_RETURN(auto text, read_prompt(invocation.options));
+  if (!text || text->empty()) return no_prompt(invocation.options);
+  Invocation chat = invocation;
+  chat.options.prompt = std::move(*text);
+  chat.options.has_prompt = true;
+  chat.options.single_turn = true;
+  return chat_command(chat, env);
+}
+
 }  // namespace
 
 Result<int> run_command(const Invocation& invocation, const EnvSwitches& env) {
   const Options& options = invocation.options;
+  if (invocation.was_given("session")) return run_in_session(invocation, env);
   for (const auto& [name, file] : {std::pair("dump-graph", options.dump_graph),
                                    std::pair("dump-graph-json", options.dump_graph_json)}) {
     if (invocation.was_given(name)) {

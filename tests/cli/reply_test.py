@@ -145,5 +145,27 @@ class Messages(unittest.TestCase):
         self.assertEqual(run("--messages", path, "--raw").code, 2)
 
 
+class Session(unittest.TestCase):
+    def test_a_prompt_goes_on_with_the_conversation_in_a_file(self):
+        file = rig.FOLDER / "talk.kv"
+        arguments = ("--chat-template", CALLS, "-n", "4", "--session", file)
+        first = run("one", *arguments)
+        self.assertEqual(first.code, 0, first.err)
+        alone = run("one", "--chat-template", CALLS, "-n", "4")
+        self.assertEqual(first.out, alone.out)
+        second = run("two", *arguments)
+        self.assertEqual(second.code, 0, second.err)
+        talk = rig.minfer("chat", rig.tiny(), "--chat-template", CALLS, "-n", "4",
+                          stdin=b"one\ntwo\n")
+        self.assertEqual(first.out + b"\n" + second.out + b"\n", talk.out)
+
+    def test_what_excludes_it(self):
+        for arguments in (("--json",), ("--raw",), ("--choices", "2")):
+            done = run("one", "--session", rig.FOLDER / "no.kv", *arguments)
+            self.assertEqual(done.code, 2)
+            self.assertIn(arguments[0], done.err)
+        self.assertFalse((rig.FOLDER / "no.kv").exists())
+
+
 if __name__ == "__main__":
     rig.main()
