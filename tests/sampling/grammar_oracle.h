@@ -12,10 +12,16 @@ namespace minfer::sampling {
 
 // Sanitizers make everything slower, some of it twenty times.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-inline constexpr double kTimeFactor = 20;
-#else
-inline constexpr double kTimeFactor = 1;
+#define MINFER_TIME_FACTOR 20
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define MINFER_TIME_FACTOR 20
 #endif
+#endif
+#ifndef MINFER_TIME_FACTOR
+#define MINFER_TIME_FACTOR 1
+#endif
+inline constexpr double kTimeFactor = MINFER_TIME_FACTOR;
 
 /// A grammar as a tree; its GBNF text is made from it, so that nothing of the parser is in it.
 struct Expression {
