@@ -188,8 +188,10 @@ Result<Job> prepare(const Invocation& invocation, const EnvSwitches& env) {
     if (!use.note.empty()) job.choice.warnings.push_back(std::move(use.note));
   }
   if (options.choices == 1) {
-    MINFER_ASSIGN_OR_RETURN(job.speculation,
-                            open_speculation(job.loaded, job.choice, invocation, env));
+    MINFER_ASSIGN_OR_RETURN(
+        job.speculation,
+        open_speculation(job.loaded, job.choice, invocation, env,
+                         std::span(job.prompt.ids).first(static_cast<std::size_t>(job.n_prefix))));
   }
   if (!job.prompt.note.empty()) job.choice.warnings.push_back(job.prompt.note);
   return job;

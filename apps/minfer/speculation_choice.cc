@@ -54,12 +54,14 @@ Result<SpeculationChoice> open_draft(const Loaded& loaded, std::int32_t n_ctx,
 }
 
 Result<SpeculationChoice> open_speculation(const Loaded& loaded, const SessionChoice& session,
-                                           const Invocation& invocation, const EnvSwitches& env) {
+                                           const Invocation& invocation, const EnvSwitches& env,
+                                           std::span<const engine::TokenId> before) {
   MINFER_ASSIGN_OR_RETURN(SpeculationChoice choice,
                           open_draft(loaded, session.n_ctx, invocation, env));
   if (choice.draft == nullptr) return choice;
-  choice.source = std::make_unique<engine::SpeculativeSource>(
-      *session.session, *choice.draft, speculation_gain(invocation.options), steady_seconds);
+  choice.source = std::make_unique<engine::SpeculativeSource>(*session.session, *choice.draft,
+                                                              speculation_gain(invocation.options),
+                                                              steady_seconds, before);
   return choice;
 }
 

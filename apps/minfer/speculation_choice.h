@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "engine/draft_model.h"
@@ -34,8 +35,9 @@ engine::GainOptions speculation_gain(const Options& options);
 /// What speculation measures time with.
 engine::SpeculativeSource::Clock speculation_clock();
 
-/// open_draft(), and the source before `session` that uses it.
+/// open_draft(), and the source before `session` that uses it. `before`: the tokens in the session.
 Result<SpeculationChoice> open_speculation(const Loaded& loaded, const SessionChoice& session,
-                                           const Invocation& invocation, const EnvSwitches& env);
+                                           const Invocation& invocation, const EnvSwitches& env,
+                                           std::span<const engine::TokenId> before);
 
 }  // namespace minfer::app

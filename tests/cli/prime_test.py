@@ -55,6 +55,14 @@ class Prime(rig.Test):
         done = minfer(tiny(), "-n", 2, "-f", document(), "--prefix", KV, stdin=b"And then?")
         self.assertNotIn("--prefix", self.ok(done).err)
 
+    def test_a_draft_model_knows_the_prefix(self):
+        self.prime("-f", document())
+        timings = self.ok(minfer(tiny(), "-n", 60, "--json", "--greedy", "--spec", tiny(), "-f",
+                                 document(), "--prefix", KV, stdin=b"And then?")).json()["timings"]
+        # It is the model itself: it is always right where it has read the same.
+        self.assertGreater(timings["draft_tokens"], 20)
+        self.assertGreater(timings["draft_tokens_accepted"], 0.8 * timings["draft_tokens"])
+
     def test_raw(self):
         self.prime(TEXT, "--raw")
         self.assertLess(self.same(TEXT + "more", "--raw"), 10)
