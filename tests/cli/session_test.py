@@ -149,9 +149,10 @@ class Session(rig.Test):
         self.ok(self.chat([], file=empty))
         self.assertFalse(empty.exists())
 
-    def test_a_single_run_has_no_session(self):
-        self.refused(minfer(tiny(), "Hello", "--session", self.file), 2, "minfer chat", "-st")
-        self.assertFalse(self.file.exists())
+    def test_single_runs_go_on_with_it(self):
+        parts = [self.ok(minfer(tiny(), turn, *OPTIONS, "--session", self.file)).out + b"\n"
+                 for turn in TURNS]
+        self.assertEqual(b"".join(parts), self.unbroken(TURNS).out)
 
     def test_one_turn_at_a_time(self):
         parts = [self.ok(minfer("chat", tiny(), *OPTIONS, "-st", turn, "--session", self.file)).out
