@@ -21,6 +21,7 @@ import termios
 import time
 import unittest
 
+import reply_test
 import rig
 from rig import tiny
 
@@ -231,6 +232,19 @@ class Screens(rig.Test):
         self.assertRegex(styles("--color", "on", env={"NO_COLOR": "1"}), r"\x1b\[2m\[3 tokens")
         for plain in (styles("--color", "off"), styles(env={"NO_COLOR": "1"})):
             self.assertNotIn(ESC, plain)
+
+    def test_thoughts_are_dim(self):
+        options = ("--chat-template", reply_test.THINKS, "--reasoning-budget", 5, *letter("a"),
+                   "-n", 40)
+        screen = self.chat(*options)
+        screen.type("Hi", "Enter")
+        screen.expect(r"^a{5}\na+\n\[40 tokens")
+        self.assertRegex(screen.text(styles=True), r"\x1b\[2maaaaa\n(\x1b\[[0-9;]*m)+a+\n")
+        self.leave(screen)
+        screen.close()
+        screen = self.chat(*options, "--hide-reasoning")
+        screen.type("Hi", "Enter")
+        screen.expect(r"^\(thinking\)\na+\n\[40 tokens")
 
     def test_a_narrow_terminal(self):
         screen = self.chat(*SHORT, columns=20)
