@@ -91,7 +91,8 @@ Result<int> chat_command(const Invocation& given, const EnvSwitches& env) {
   ChatLoop loop({conversation, chat->forward(), screen, *input, chat->shape(), invocation,
                  [&chat](const Invocation& changed) { return chat->set_sampling(changed); },
                  [&chat] { return chat->save(); },
-                 [&chat]() -> const sampling::SamplerOptions& { return chat->sampling(); }});
+                 [&chat]() -> const sampling::SamplerOptions& { return chat->sampling(); },
+                 [&chat](bool free) { chat->set_answer_free(free); }});
   type_ahead = std::make_unique<TypeAhead>(conversation, loop);
   if (editing) screen.remark("/help lists the commands; Ctrl+D leaves");
   const int status = loop.run(options.has_prompt ? std::optional(options.prompt) : std::nullopt);

@@ -120,7 +120,12 @@ engine::ReplyHooks ChatLoop::hooks() {
         parts_.invocation.options.reasoning_budget,
         end.ok() ? std::move(*end) : std::vector<engine::TokenId>());
   };
-  hooks.forced = [this] { return budget_->next(reader_->in_thought()); };
+  hooks.forced = [this] {
+    const bool thinks = reader_->in_thought();
+    const auto token = budget_->next(thinks);
+    parts_.set_answer_free(thinks || token.has_value());
+    return token;
+  };
   hooks.on_text = [this](std::string_view piece) { return reader_->feed(piece); };
   return hooks;
 }

@@ -37,6 +37,8 @@ struct ChatLoopParts {
   std::function<Status()> save;
   /// The settings that hold.
   std::function<const sampling::SamplerOptions&()> sampling;
+  /// Told before each draw whether the token is none of the answer's.
+  std::function<void(bool)> set_answer_free;
 };
 
 class ChatLoop {

@@ -42,6 +42,33 @@ class CountedSource final : public engine::LogitsSource {
 
 }  // namespace
 
+/// A grammar is of the answer: while `free`, every token may come, and the grammar is not told.
+class ChatSession::AnswerConstraint final : public sampling::Constraint {
+ public:
+  AnswerConstraint(std::unique_ptr<sampling::Constraint> grammar, const bool& free,
+                   std::size_t n_vocab)
+      : grammar_(std::move(grammar)), free_(free), all_((n_vocab + 63) / 64, ~std::uint64_t{0}) {
+    if (n_vocab % 64 != 0) all_.back() >>= 64 - n_vocab % 64;
+  }
+
+  Result<bool> allows(sampling::TokenId token) override {
+    return free_ ? Result<bool>(true) : grammar_->allows(token);
+  }
+  Result<std::span<const std::uint64_t>> allowed() override {
+    return free_ ? Result<std::span<const std::uint64_t>>(all_) : grammar_->allowed();
+  }
+  Status accept(sampling::TokenId token) override {
+    return free_ ? ok_status() : grammar_->accept(token);
+  }
+  void reset() override { grammar_->reset(); }
+  [[nodiscard]] bool is_complete() const override { return grammar_->is_complete(); }
+
+ private:
+  std::unique_ptr<sampling::Constraint> grammar_;
+  const bool& free_;
+  std::vector<std::uint64_t> all_;
+};
+
 class ChatSession::Writer final : public engine::PromptWriter {
  public:
   /// `suffix`: what stands behind each prompt, control tokens spelled out.
@@ -124,7 +151,10 @@ engine::ConversationParts ChatSession::parts() {
                                   breaker_bytes_));
     MINFER_ASSIGN_OR_RETURN(
         auto constraint, make_constraint(grammar_, tokenizer, static_cast<std::int32_t>(n_vocab)));
-    sampler.own_constraint(std::move(constraint));
+    if (constraint != nullptr) {
+      sampler.own_constraint(std::make_unique<AnswerConstraint>(std::move(constraint), answer_free_,
+                                                                static_cast<std::size_t>(n_vocab)));
+    }
     return sampler;
   };
   if (speculation_.draft != nullptr) {

@@ -45,10 +45,14 @@ class ChatSession {
   /// Takes the sampler's settings anew out of changed options, for the replies to come.
   Status set_sampling(const Invocation& invocation);
 
+  /// Whether the next token is none of the answer's, so that a grammar does not bind it.
+  void set_answer_free(bool free) { answer_free_ = free; }
+
   /// Saves the conversation to --session; nothing without it. On error the file is as it was.
   Status save();
 
  private:
+  class AnswerConstraint;
   class Writer;
 
   ChatSession() = default;
@@ -71,6 +75,7 @@ class ChatSession {
   engine::GainOptions gain_;
   engine::SpeculationCounts speculation_counts_;
   plan::Forward* forward_ = nullptr;
+  bool answer_free_ = false;
   std::unique_ptr<engine::Conversation> conversation_;
   std::unique_ptr<engine::SessionFile> file_;
 };

@@ -7,6 +7,7 @@ import subprocess
 import tempfile
 import unittest
 
+import reply_test
 import rig
 from rig import minfer, tiny
 
@@ -99,6 +100,14 @@ class Lines(Chat):
         done = self.ok(chat("Hi", options=("--color", "on", *only("a"))))
         self.assertEqual(done.text, "aaa\n")
         self.refused(chat("Hi", options=("--color", "blue")), 2, "auto|on|off")
+
+
+class Thoughts(Chat):
+    def test_a_grammar_is_of_the_answer(self):
+        done = self.ok(minfer("chat", tiny(), "--chat-template", reply_test.THINKS, "--reasoning-budget", 5,
+                              *only("a"), "--grammar-str", 'root ::= "yes"', stdin=b"Hi\nHi\n"))
+        self.assertEqual(done.text, "yes\nyes\n")
+        self.assertEqual(done.err.count("aaaaa\n"), 2, done.err)
 
 
 class Commands(Chat):
