@@ -107,14 +107,8 @@ Status no_prompt(const Options& options) {
       options.model));
 }
 
-/// Options that exclude each other, or a single run.
+/// Options that exclude each other.
 Status check_run_options(const Options& options) {
-  if (!options.session.empty()) {
-    return invalid_argument(fmt::format(
-        "--session keeps a conversation, and this is a single run: minfer chat {} --session {} "
-        "(-st for one turn)",
-        options.model, options.session));
-  }
   if (options.raw) {
     for (const auto& [name, value] :
          {std::pair("--system", &options.system), std::pair("--tools", &options.tools),
