@@ -6,14 +6,19 @@
 namespace minfer::sampling {
 namespace {
 
-bool before(const Candidate& a, const Candidate& b) {
+// An object, so that sorting calls no function.
+constexpr auto kBefore = [](const Candidate& a, const Candidate& b) {
   return a.logit != b.logit ? a.logit > b.logit : a.token < b.token;
-}
+};
+
+// Stretches of the order that pick_deep() tells apart.
+constexpr std::size_t kDepths = 4096;
 
 }  // namespace
 
 Candidates::Candidates(std::size_t n_vocab, std::size_t n_adjusted) {
   ranked_.reserve(n_vocab + std::min(n_vocab, n_adjusted));
+  by_depth_.resize(kDepths);
 }
 
 void Candidates::begin(const Row& row, std::size_t n_expected) {
@@ -40,7 +45,7 @@ void Candidates::collect(std::size_t limit) {
   const std::size_t room = all ? SIZE_MAX : 2 * limit;
   const auto cut = [this, limit] {
     const auto middle = ranked_.begin() + static_cast<std::ptrdiff_t>(limit) - 1;
-    std::nth_element(ranked_.begin(), middle, ranked_.end(), before);
+    std::nth_element(ranked_.begin(), middle, ranked_.end(), kBefore);
     ranked_.resize(limit);
   };
   ranked_.clear();
@@ -65,7 +70,7 @@ void Candidates::collect(std::size_t limit) {
     all_ranked_ = least == kNever && ranked_.size() <= limit;
     if (ranked_.size() > limit) cut();
   }
-  std::sort(ranked_.begin(), ranked_.end(), before);
+  std::sort(ranked_.begin(), ranked_.end(), kBefore);
 }
 
 void Candidates::keep_stretch(std::size_t begin, std::size_t end) {
@@ -113,6 +118,66 @@ Weight Candidates::total_weight(double scale) {
     total_scale_ = scale;
   }
   return total_;
+}
+
+Candidate Candidates::pick(Weight target, double scale) {
+  Weight sum = 0;
+  for (std::size_t i = 0;; ++i) {
+    // What nothing has ranked or bounded may be most of the row.
+    if (left_ == kAll && !all_ranked_ && first_ + i == ranked_.size()) break;
+    const Candidate* candidate = at(i);
+    sum += weight(i, scale);
+    if (sum > target) return *candidate;
+  }
+  return pick_deep(target, scale);
+}
+
+Candidate Candidates::pick_deep(Weight target, double scale) {
+  // Without sorting the row: what its tokens weigh by how deep they lie, and then the tokens of the
+  // one stretch that the target falls into.
+  const double largest = at(0)->logit;
+  const double per_unit = static_cast<double>(kDepths) * scale / -kWeightless;
+  const auto depth_index = [&](float logit) {
+    const double depth = (largest - static_cast<double>(logit)) * per_unit;
+    return static_cast<std::size_t>(std::clamp(depth, 0.0, static_cast<double>(kDepths - 1)));
+  };
+  const auto weight_here = [&](float logit) {
+    return weight_of((static_cast<double>(logit) - largest) * scale);
+  };
+  // The dropped ones stand before the others here.
+  for (std::size_t i = 0; i < first_; ++i) target += weight_here(ranked_[i].logit);
+
+  std::ranges::fill(by_depth_, Weight{0});
+  std::array<float, kBlock> room;
+  std::array<Weight, kBlock> weights;
+  for (std::size_t block = 0; block < row_->n_blocks(); ++block) {
+    if (row_->unchanged(block) == 0) continue;
+    const Block logits = row_->block(block, room);
+    weights_of(logits, largest, scale, weights);
+    for (std::size_t i = 0; i < kBlock; ++i) by_depth_[depth_index(logits[i])] += weights[i];
+  }
+  for (const Row::Adjusted& each : row_->adjusted()) {
+    by_depth_[depth_index(each.logit)] += weight_here(each.logit);
+  }
+  std::size_t stretch = 0;
+  while (target >= by_depth_[stretch]) target -= by_depth_[stretch++];
+
+  ranked_.clear();
+  const auto take = [&](float logit, TokenId token) {
+    if (logit > kNever && depth_index(logit) == stretch) ranked_.push_back({logit, token});
+  };
+  for (std::size_t block = 0; block < row_->n_blocks(); ++block) {
+    if (depth_index(row_->block_max(block)) > stretch) continue;
+    for (std::uint64_t bits = row_->unchanged(block); bits != 0; bits &= bits - 1) {
+      const std::size_t id = block * kBlock + static_cast<std::size_t>(std::countr_zero(bits));
+      take(row_->model_logit(id), static_cast<TokenId>(id));
+    }
+  }
+  for (const Row::Adjusted& each : row_->adjusted()) take(each.logit, each.token);
+  std::sort(ranked_.begin(), ranked_.end(), kBefore);
+  std::size_t i = 0;
+  for (; target >= weight_here(ranked_[i].logit); ++i) target -= weight_here(ranked_[i].logit);
+  return ranked_[i];
 }
 
 double Candidates::mean_depth() {

@@ -51,6 +51,10 @@ class Candidates {
   /// The probability-weighted mean of depth() at temperature 1.
   double mean_depth();
 
+  /// The one at which the sum of weights from the likeliest down first exceeds `target`, which is
+  /// less than total_weight(scale). Ends the use of the candidates.
+  Candidate pick(Weight target, double scale);
+
   void keep_first(std::size_t n) {
     if (n >= std::min(left_, row_->n_vocab())) return;
     left_ = n;
@@ -70,6 +74,7 @@ class Candidates {
 
   void rank(std::size_t n);
   void collect(std::size_t limit);
+  Candidate pick_deep(Weight target, double scale);
   template <class OfBlock, class OfDepth>
   Weight sum(double scale, const OfBlock& of_block, const OfDepth& of_depth);
 
@@ -81,6 +86,7 @@ class Candidates {
   std::size_t left_ = kAll;   // how many at most
   double total_scale_ = 0.0;  // that total_ is for; 0: none
   Weight total_ = 0;
+  std::vector<Weight> by_depth_;  // scratch of pick_deep()
 };
 
 }  // namespace minfer::sampling

@@ -9,17 +9,11 @@ namespace {
 
 constexpr double kLn2 = 0.69314718055994531;
 
-/// Which of the candidates the draw means at temperature 1 / scale.
-std::size_t draw(Step& step, double scale) {
-  Candidates& candidates = step.candidates;
-  const Weight total = candidates.total_weight(scale);
-  const auto target =
-      std::min(static_cast<Weight>(step.draws.token * static_cast<double>(total)), total - 1);
-  Weight sum = 0;
-  for (std::size_t i = 0;; ++i) {
-    sum += candidates.weight(i, scale);
-    if (sum > target) return i;
-  }
+/// The candidate that the draw means at temperature 1 / scale.
+Candidate draw(Step& step, double scale) {
+  const Weight total = step.candidates.total_weight(scale);
+  const auto target = static_cast<Weight>(step.draws.token * static_cast<double>(total));
+  return step.candidates.pick(std::min(target, total - 1), scale);
 }
 
 /// How many tokens have a surprise of at most mu bits under Zipf's law with the exponent that the
@@ -64,24 +58,26 @@ Status stage_mirostat(Step& step) {
   Candidates& candidates = step.candidates;
   const double log_total = natural_logarithm(static_cast<double>(candidates.total_weight()) /
                                              static_cast<double>(kUnitWeight));
-  const auto surprise = [&](std::size_t i) { return (log_total - candidates.depth(i)) / kLn2; };
+  const double largest = candidates.at(0)->logit;
+  const auto surprise = [&](const Candidate& candidate) {
+    return (log_total - (static_cast<double>(candidate.logit) - largest)) / kLn2;
+  };
   std::size_t n = 1;
   if (options.mirostat == 1) {
     n = zipf_cut(step);
   } else {
-    while (candidates.at(n) != nullptr && surprise(n) <= step.mu) ++n;
+    while (candidates.at(n) != nullptr && surprise(*candidates.at(n)) <= step.mu) ++n;
   }
   candidates.keep_first(n);
-  const std::size_t drawn = draw(step, 1.0);
+  const Candidate drawn = draw(step, 1.0);
   step.mu -= static_cast<double>(options.mirostat_eta) *
              (surprise(drawn) - static_cast<double>(options.mirostat_tau));
-  step.chosen = candidates.at(drawn)->token;
+  step.chosen = drawn.token;
   return ok_status();
 }
 
 Status stage_temperature(Step& step) {
-  const std::size_t drawn = draw(step, 1.0 / static_cast<double>(step.options.temp));
-  step.chosen = step.candidates.at(drawn)->token;
+  step.chosen = draw(step, 1.0 / static_cast<double>(step.options.temp)).token;
   return ok_status();
 }
 

@@ -70,6 +70,14 @@ Weight weight_of(double x) { return weight(x); }
 
 Weight depth_of(double x) { return depth(x); }
 
+void weights_of(Block logits, double largest, double scale, std::span<Weight, kBlock> weights) {
+  for (std::size_t i = 0; i < kBlock; i += 2) {
+    const DoubleBits both = weight((load2(&logits[i]) - largest) * scale);
+    weights[i] = both[0];
+    weights[i + 1] = both[1];
+  }
+}
+
 Weight sum_of_weights(Block logits, double largest, double scale) {
   DoubleBits sum{};
   for (std::size_t i = 0; i < kBlock; i += 2) {

@@ -30,6 +30,9 @@ inline constexpr double kWeightless = -31.5;
 inline constexpr std::size_t kBlock = 64;
 using Block = std::span<const float, kBlock>;
 
+/// weight_of((logit - largest) * scale) of each.
+void weights_of(Block logits, double largest, double scale, std::span<Weight, kBlock> weights);
+
 /// Sum of weight_of((logit - largest) * scale).
 Weight sum_of_weights(Block logits, double largest, double scale);
 

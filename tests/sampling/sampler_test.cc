@@ -211,6 +211,36 @@ TEST(Sampling, chain_equals_plain_recomputation) {
   EXPECT_GT(ends[0], 10);
 }
 
+TEST(Sampling, draws_deep_in_the_order_equal_plain_recomputation) {
+  std::mt19937 rng(23);
+  for (unsigned round = 0; round < 150; ++round) {
+    constexpr std::size_t kVocab = 5003;
+    PlainInput plain;
+    SamplerOptions& options = plain.options;
+    options.top_k = 0;
+    options.top_p = 1.0F;
+    options.temp = std::array{1.0F, 3.0F, 100.0F}[round % 3];
+    options.seed = rng();
+    options.presence_penalty = round % 2 == 0 ? 3.0F : 0.0F;
+    plain.logits = odd_logits(kVocab, round % 5, round);
+    // Some clearly likelier ones, which XTC leaves out.
+    options.xtc_probability = round % 4 == 0 ? 0.0F : 1.0F;
+    options.xtc_threshold = 0.01F;
+    for (std::size_t i = 0; i < 8; ++i) plain.logits[i * 601] = 20.0F + static_cast<float>(i) / 8;
+    for (TokenId i = 0; i < 40; ++i) plain.history.push_back(i * 61);
+    if (round % 7 == 0) {
+      for (std::size_t id = 0; id < kVocab; ++id) plain.allowed.push_back(rng() % 3 != 0);
+    }
+    Sampler sampler = make(options, kVocab);
+    sampler.seed_window(plain.history);
+    FixedMask constraint(plain.allowed);
+    if (!plain.allowed.empty()) sampler.set_constraint(&constraint);
+    for (plain.position = 0; plain.position < 5; ++plain.position) {
+      ASSERT_EQ(*sampler.sample(plain.logits, plain.position, {}), plain_sample(plain)) << round;
+    }
+  }
+}
+
 TEST(Sampling, a_token_allocates_nothing) {
   std::mt19937 rng(17);
   for (int round = 0; round < 300; ++round) {
