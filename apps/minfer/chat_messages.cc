@@ -51,7 +51,6 @@ std::string state_record(const engine::ConversationState& state) {
   JsonWriter json;
   json.begin_object();
   json.key("attempt").unsigned_integer(state.attempt);
-  if (state.mirostat_mu) json.key("mirostat_mu").number(*state.mirostat_mu);
   json.end_object();
   return json.text();
 }
@@ -64,12 +63,6 @@ Status parse_state_record(std::string_view text, engine::ConversationState& stat
     const auto* value = std::get_if<std::int64_t>(&attempt->data);
     if (value == nullptr || *value < 0 || *value > INT32_MAX) return bad_record();
     state.attempt = static_cast<std::uint32_t>(*value);
-  }
-  if (const JsonValue* mu = json->find("mirostat_mu"); mu != nullptr) {
-    if (const auto* value = std::get_if<double>(&mu->data)) state.mirostat_mu = *value;
-    if (const auto* value = std::get_if<std::int64_t>(&mu->data)) {
-      state.mirostat_mu = static_cast<double>(*value);
-    }
   }
   return ok_status();
 }

@@ -363,16 +363,13 @@ Result<bool> Conversation::prefill_ahead(std::string_view text, std::int32_t max
   return stream_.size() < ahead_ids_.size();
 }
 
-ConversationState Conversation::state() const {
-  return {messages_, stream_, pending_, attempt_, mirostat_mu_};
-}
+ConversationState Conversation::state() const { return {messages_, stream_, pending_, attempt_}; }
 
 void Conversation::restore(ConversationState state) {
   messages_ = std::move(state.messages);
   stream_ = std::move(state.stream);
   pending_ = std::move(state.pending);
   attempt_ = state.attempt;
-  mirostat_mu_ = state.mirostat_mu;
   alternatives_.clear();
   stream_.resize(std::min(stream_.size(), static_cast<std::size_t>(source_->cursor())));
 }

@@ -75,7 +75,6 @@ struct ConversationState {
   std::vector<Message> messages;
   std::vector<TokenId> stream, pending;
   std::uint32_t attempt = 0;
-  std::optional<double> mirostat_mu;
 };
 
 class Conversation {
@@ -154,8 +153,7 @@ class Conversation {
   ChatPrompt prompt_;
   std::vector<Message> messages_;
   std::vector<TokenId> stream_, pending_;
-  std::uint32_t attempt_ = 0;  // of the last reply
-  std::optional<double> mirostat_mu_;
+  std::uint32_t attempt_ = 0;          // of the last reply
   std::vector<Message> alternatives_;  // of the last reply
   std::string branch_ = "main";
   std::map<std::string, Branch> branches_;  // those that are not current
