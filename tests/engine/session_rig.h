@@ -11,6 +11,7 @@
 #include <fstream>
 #include <iterator>
 #include <memory>
+#include <random>
 #include <span>
 #include <string>
 #include <vector>
@@ -111,6 +112,57 @@ inline void set_bytes(const std::string& path, const std::string& bytes) {
   // Some file systems write a file out at once that was cut to nothing and filled again.
   std::filesystem::remove(path);
   std::ofstream(path, std::ios::binary) << bytes;
+}
+
+inline std::vector<engine::TokenId> tokens(std::size_t n, unsigned seed) {
+  std::mt19937 rng(seed);
+  std::vector<engine::TokenId> ids(n);
+  for (engine::TokenId& id : ids) id = static_cast<engine::TokenId>(rng() % 1000);
+  return ids;
+}
+
+inline void add_turn(engine::SessionState& state, std::size_t n, unsigned seed) {
+  const auto ids = tokens(n, seed);
+  state.stream.insert(state.stream.end(), ids.begin(), ids.end());
+  state.pending = tokens(1 + seed % 2, seed + 100);
+  state.messages.push_back("user " + std::to_string(seed));
+  state.messages.push_back("assistant " + std::to_string(seed));
+  state.extra = "attempt " + std::to_string(seed);
+}
+
+inline std::unique_ptr<engine::SessionFile> opened(
+    const std::string& path, const engine::SessionIdentity& identity = fake_identity(),
+    engine::SessionFile::Mode mode = engine::SessionFile::Mode::kSession) {
+  auto file = engine::SessionFile::open(path, identity, mode);
+  EXPECT_TRUE(file.ok()) << file.status().message();
+  return file.ok() ? std::move(*file) : nullptr;
+}
+
+inline Status refusal(const std::string& path,
+                      engine::SessionFile::Mode mode = engine::SessionFile::Mode::kSession) {
+  auto file = engine::SessionFile::open(path, fake_identity(), mode);
+  EXPECT_FALSE(file.ok());
+  return file.ok() ? ok_status() : file.status();
+}
+
+inline Status commit(engine::SessionFile& file, const engine::SessionState& state,
+                     std::uint64_t row_bytes = 48) {
+  FakeRows rows(row_bytes);
+  rows.run(state.stream);
+  return file.commit(state, rows);
+}
+
+/// The file holds exactly `state`, rows included.
+inline void expect_holds(engine::SessionFile& file, const engine::SessionState& state,
+                         std::uint64_t row_bytes = 48) {
+  EXPECT_EQ(file.refusal(), "");
+  EXPECT_EQ(file.state(), state);
+  FakeRows rows(row_bytes), wanted(row_bytes);
+  const auto n = file.restore_rows(rows, INT32_MAX);
+  ASSERT_TRUE(n.ok()) << n.status().message();
+  EXPECT_EQ(static_cast<std::size_t>(*n), state.stream.size());
+  wanted.run(state.stream);
+  EXPECT_EQ(rows.rows(), wanted.rows());
 }
 
 }  // namespace minfer::tests
