@@ -21,7 +21,8 @@ GrammarConstraint::GrammarConstraint(std::shared_ptr<const Grammar> grammar,
     : grammar_(std::move(grammar)),
       vocab_(std::move(vocab)),
       machine_(grammar_->program()),
-      live_(1, kDead) {
+      live_(vocab_->max_bytes() + 2, kDead),
+      partials_(vocab_->max_bytes() + 1) {
   machine_.set_horizon(vocab_->max_chars());
   for (const CharClass& set : grammar_->program().classes) {
     class_groups_.push_back(groups_inside(set));
@@ -69,10 +70,11 @@ void GrammarConstraint::reset() {
   MINFER_CHECK(start().ok());
 }
 
-/// Makes room where the machine has grown too large; what is kept by numbers of states goes.
-void GrammarConstraint::relieve() {
+/// Makes room where the machine has grown too large; what is kept by numbers of states goes. The
+/// first `n_live` of live_ stay.
+void GrammarConstraint::relieve(std::size_t n_live) {
   if (!machine_.crowded()) return;
-  machine_.compact(live_);
+  machine_.compact(std::span(live_).first(n_live));
   loops_.clear();
   loops_of_.clear();
   masks_.clear();
@@ -119,7 +121,7 @@ Status GrammarConstraint::accept_text(std::string_view bytes) {
   if (behind == kDead) return internal_error("a text was taken that the grammar does not allow");
   live_[0] = behind;
   partial_ = partial;
-  relieve();
+  relieve(1);
   return ok_status();
 }
 
@@ -151,7 +153,7 @@ Status GrammarConstraint::accept(TokenId token) {
   }
   live_[0] = behind;
   partial_ = partial;
-  relieve();
+  relieve(1);
   return ok_status();
 }
 
@@ -180,10 +182,8 @@ Status GrammarConstraint::make_mask(StateId folded, std::span<std::uint64_t> mas
   if (is_complete()) {
     for (const TokenId id : vocab_->end_of_generation()) set_bit(mask, id);
   }
-  live_.push_back(folded);
-  const Status walked = walk(mask);
-  live_.resize(1);
-  return walked;
+  live_[1] = folded;
+  return walk(mask);
 }
 
 void GrammarConstraint::add_references(std::span<std::uint64_t> mask) {
@@ -205,22 +205,23 @@ void GrammarConstraint::add_references(std::span<std::uint64_t> mask) {
 /// to the node stand in live_.
 Status GrammarConstraint::walk(std::span<std::uint64_t> mask) {
   const std::span<const GrammarVocab::Node> nodes = vocab_->nodes();
-  partials_.assign(1, partial_);
+  partials_[0] = partial_;
   for (std::uint32_t i = 1; i < nodes[0].end;) {
     const GrammarVocab::Node& node = nodes[i];
     const StateId before = live_[node.depth];
     PartialChar partial = partials_[node.depth - 1U];
+    StateId state = Machine::kUnknown;
     if (partial.empty()) {
-      MINFER_ASSIGN_OR_RETURN(const bool all, loops_through(before, node));
-      if (all) {
+      if (wants_loops(before, node)) MINFER_RETURN_IF_ERROR(find_loops(before));
+      if (loops_through(before, node)) {
         mark(mask, node.first_token, nodes[node.end].first_token);
         i = node.end;
         continue;
       }
+      if (node.byte < 128) state = machine_.known_step(before, node.byte);
     }
-    StateId state = Machine::kUnknown;
-    if (partial.empty() && node.byte < 128) state = machine_.known_step(before, node.byte);
-    if (state == Machine::kUnknown) {
+    const bool known = state != Machine::kUnknown;
+    if (!known) {
       MINFER_ASSIGN_OR_RETURN(state, step_byte(machine_, before, partial, node.byte));
     }
     if (state == kDead) {
@@ -228,25 +229,26 @@ Status GrammarConstraint::walk(std::span<std::uint64_t> mask) {
       continue;
     }
     mark(mask, node.first_token, nodes[i + 1].first_token);
-    live_.resize(node.depth + 1U);
-    live_.push_back(state);
-    partials_.resize(node.depth);
-    partials_.push_back(partial);
-    relieve();
+    live_[node.depth + 1U] = state;
+    partials_[node.depth] = partial;
+    if (!known) relieve(node.depth + 2U);
     ++i;
   }
   return ok_status();
 }
 
+/// Whether it is worth while to find the state's loops for this subtree.
+bool GrammarConstraint::wants_loops(StateId state, const GrammarVocab::Node& node) const {
+  if (state < loops_of_.size() && loops_of_[state].known) return false;
+  const std::uint32_t n_tokens = vocab_->nodes()[node.end].first_token - node.first_token;
+  return n_tokens >= kWorthJudging && (node.groups & kBrokenGroup) == 0;
+}
+
 /// Whether all tokens from `node` on are allowed because a class that leads back to itself reads
-/// every character of them.
-Result<bool> GrammarConstraint::loops_through(StateId state, const GrammarVocab::Node& node) {
-  if ((node.groups & kBrokenGroup) != 0) return false;
-  if (state >= loops_of_.size() || !loops_of_[state].known) {
-    const std::uint32_t n_tokens = vocab_->nodes()[node.end].first_token - node.first_token;
-    if (n_tokens < kWorthJudging) return false;
-    MINFER_RETURN_IF_ERROR(find_loops(state));
-  }
+/// every character of them. Says no for a state whose loops are not known.
+bool GrammarConstraint::loops_through(StateId state, const GrammarVocab::Node& node) const {
+  if (state >= loops_of_.size()) return false;
+  // No loop has the group of what is broken.
   const LoopSpan span = loops_of_[state];
   for (std::uint32_t i = span.first; i < span.first + span.count; ++i) {
     const SelfLoop& loop = loops_[i];

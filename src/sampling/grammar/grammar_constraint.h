@@ -74,10 +74,11 @@ class GrammarConstraint final : public Constraint {
   void add_references(std::span<std::uint64_t> mask);
   Status make_mask(StateId folded, std::span<std::uint64_t> mask);
   Status walk(std::span<std::uint64_t> mask);
-  Result<bool> loops_through(StateId state, const GrammarVocab::Node& node);
+  [[nodiscard]] bool wants_loops(StateId state, const GrammarVocab::Node& node) const;
+  [[nodiscard]] bool loops_through(StateId state, const GrammarVocab::Node& node) const;
   Status find_loops(StateId state);
   void mark(std::span<std::uint64_t> mask, std::uint32_t first, std::uint32_t last) const;
-  void relieve();
+  void relieve(std::size_t n_live);
 
   std::shared_ptr<const Grammar> grammar_;
   std::shared_ptr<const GrammarVocab> vocab_;
@@ -85,7 +86,8 @@ class GrammarConstraint final : public Constraint {
   std::vector<TokenId> references_;       // [n] ids of Program::tokens
   std::vector<CharGroups> class_groups_;  // [n] groups inside Program::classes
 
-  std::vector<StateId> live_;  // the state, and behind it those of the walk by depth
+  // The state, and behind it those of the walk by depth: the trie's depth + 2.
+  std::vector<StateId> live_;
   PartialChar partial_;
   std::vector<PartialChar> partials_;  // of the walk, by depth
   std::vector<SelfLoop> loops_;

@@ -138,6 +138,7 @@ void GrammarVocab::build_trie() {
       nodes_.push_back(node);
     }
     mark_broken(token, path);
+    max_bytes_ = std::max(max_bytes_, token.size());
     last = token;
   }
   close(0);

@@ -69,6 +69,8 @@ class GrammarVocab {
   [[nodiscard]] std::span<const TokenId> tokens_with_prefix(std::string_view prefix) const;
   /// No text token completes more characters.
   [[nodiscard]] std::uint32_t max_chars() const { return nodes_.front().max_chars + 1; }
+  /// Bytes of the longest text token.
+  [[nodiscard]] std::size_t max_bytes() const { return max_bytes_; }
   [[nodiscard]] std::span<const TokenId> end_of_generation() const { return eog_; }
 
   /// Words of a mask with a bit for each token.
@@ -86,6 +88,7 @@ class GrammarVocab {
   std::vector<TokenKind> kinds_;
   std::vector<TokenId> order_;
   std::vector<Node> nodes_;
+  std::size_t max_bytes_ = 0;
   std::vector<TokenId> eog_;
   std::vector<std::uint64_t> text_mask_;
 };
