@@ -29,24 +29,37 @@ class TypeAhead {
   bool step(std::string_view typed) {
     const auto message = loop_.message_while_typing(typed);
     if (!message) return false;
+    const bool changed = *message != message_;
+    message_ = *message;
     const auto start = Clock::now();
     const auto more = conversation_.prefill_ahead(*message, n_tokens_);
     const std::chrono::duration<double> spent = Clock::now() - start;
+    // Of a long text, only to make tokens takes a while.
+    if (changed)
+      pause_ = std::clamp(static_cast<int>(spent.count() * 5000), kLeastPause, kMostPause);
     if (spent.count() > kMostSeconds) n_tokens_ = std::max(kFewest, n_tokens_ / 2);
     if (spent.count() < kMostSeconds / 2) n_tokens_ = std::min(kMost, n_tokens_ * 2);
     // What is wrong with it will be said when it is sent.
     return more.ok() && *more;
   }
 
+  /// How long no key should have come before step() is called for a new text, in milliseconds: so
+  /// long that typing is not held up.
+  [[nodiscard]] int pause() const { return pause_; }
+
  private:
   // A key may wait for so long. Few tokens at once would take nearly as long as many.
   static constexpr double kMostSeconds = 0.15;
   static constexpr std::int32_t kFewest = 16;
   static constexpr std::int32_t kMost = 512;
+  static constexpr int kLeastPause = 20;  // milliseconds
+  static constexpr int kMostPause = 1500;
 
   engine::Conversation& conversation_;
   const ChatLoop& loop_;
   std::int32_t n_tokens_ = 64;
+  std::string message_;
+  int pause_ = kLeastPause;
 };
 
 History open_history(const Options& options) {
@@ -85,6 +98,7 @@ Result<int> chat_command(const Invocation& given, const EnvSwitches& env) {
   reader.color = screen.color();
   if (!options.no_typeahead) {
     reader.idle = [&type_ahead](std::string_view typed) { return type_ahead->step(typed); };
+    reader.pause = [&type_ahead] { return type_ahead->pause(); };
   }
   const std::unique_ptr<ChatInput> input =
       editing ? make_terminal_input(reader, history) : make_line_input(options.multiline_input);

@@ -93,7 +93,14 @@ std::size_t ChatScreen::columns() const {
   return static_cast<std::size_t>(std::max(terminal_size().columns, kFewest));
 }
 
-void ChatScreen::list(std::string_view text) { print_note(text); }
+void ChatScreen::list(std::string_view text) {
+  // Who asked sits at the terminal, wherever stderr goes.
+  if (out_.terminal() && !is_terminal(STDERR_FILENO)) {
+    out_.write(text);
+  } else {
+    print_note(text);
+  }
+}
 void ChatScreen::error(std::string_view text) { print_error(text); }
 
 }  // namespace minfer::app

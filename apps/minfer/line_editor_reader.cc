@@ -52,6 +52,7 @@ TerminalReader::Read TerminalReader::read(std::string start) {
         result = use_keys();
         break;
       case Event::kQuiet:
+        typed_ = false;
         idle_ = options_.idle && !editor_.searching() && options_.idle(editor_.text());
         break;
       case Event::kRedraw:
@@ -90,7 +91,7 @@ TerminalReader::Event TerminalReader::wait() {
   if (decoder_.waiting()) {
     timeout = kSequenceMilliseconds;
   } else if (idle_) {
-    timeout = 0;
+    timeout = typed_ && options_.pause ? options_.pause() : 0;
   }
   clear_wake();
   Event event = after_signal();
@@ -156,6 +157,7 @@ std::optional<TerminalReader::Read> TerminalReader::use_keys() {
     keys_.pop_front();
     const EditAction action = editor_.handle(key);
     idle_ = true;
+    typed_ = true;
     const bool leave =
         action == EditAction::kEnd || (action == EditAction::kInterrupt && interrupted_);
     if (leave || action == EditAction::kSubmit) {

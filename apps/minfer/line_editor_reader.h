@@ -25,6 +25,8 @@ struct ReaderOptions {
   /// Called with the text while nobody types; true: there is more to do. Should return within some
   /// hundredths of a second.
   std::function<bool(std::string_view)> idle;
+  /// Milliseconds without a key that the first call for a new text waits.
+  std::function<int()> pause;
 };
 
 class TerminalReader {
@@ -61,6 +63,7 @@ class TerminalReader {
   KeyDecoder decoder_;
   LineView view_;
   std::deque<KeyEvent> keys_;
+  bool typed_ = false;        // since `idle` was called last
   bool idle_ = false;         // there may be something to do
   bool interrupted_ = false;  // Ctrl+C in an empty line was the last key
 };
