@@ -107,6 +107,11 @@ constexpr Alias kAliases[] = {
     {"--n-ctx", "--ctx-size"},
     {"--n-predict", "--predict"},
     {"--no-template", "--raw"},
+    {"--temperature", "--temp"},
+    {"--typical-p", "--typical"},
+    {"--top-nsigma", "--top-n-sigma"},
+    {"--mirostat-ent", "--mirostat-tau"},
+    {"--mirostat-lr", "--mirostat-eta"},
 };
 
 constexpr std::string_view kNoDownloads =

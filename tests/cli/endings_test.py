@@ -168,6 +168,7 @@ class Draws(rig.Test):
     def test_greedy(self):
         greedy = self.text("--greedy")
         self.assertEqual(greedy, self.text("--temp", 0))
+        self.assertEqual(greedy, self.text("--temperature", 0))
         self.assertEqual(greedy, self.text("--top-k", 1))
         self.assertEqual(greedy, self.text("--greedy", "-s", 7, "--repeat-penalty", 50))
 
@@ -195,6 +196,7 @@ class Draws(rig.Test):
     def test_every_stage_is_reached(self):
         greedy = self.text("--greedy")
         self.assertEqual(greedy, self.text("--top-n-sigma", 1e-6))
+        self.assertEqual(greedy, self.text("--top-nsigma", 1e-6))
         self.assertEqual(greedy, self.text("--min-p", 1, "--top-k", 0))
         unchanged = self.text()
         for options in (("--typical", 0), ("--xtc-probability", 1, "--xtc-threshold", 0),
