@@ -89,8 +89,8 @@ class Prober {
     ContextParts parts{&tokens_, &tools, &arguments, extra.generation_prompt};
     RenderOptions options;
     options.now.tm_mday = 1;
-    options.limits.steps = 300'000;
-    options.limits.total_bytes = std::uint64_t{1} << 22;
+    options.limits.steps = 30'000;
+    options.limits.total_bytes = std::uint64_t{1} << 20;
     const auto text = source_.render(make_context(*read, as, parts), options);
     if (!text.ok()) return std::nullopt;
     return text->bytes();

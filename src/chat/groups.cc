@@ -144,6 +144,7 @@ Value filter_groupby(Run& run, const Value& v, const Args& a) {
   };
   std::vector<Value> pairs;  // (sort key, item)
   for (const Value& item : iterate(v)) {
+    run.step();
     Value key = key_of(item);
     if (!sensitive && key.text() != nullptr) key = Value(change_case(*key.text(), Case::kLower));
     pairs.push_back(Value::list({std::move(key), item}, true));

@@ -23,8 +23,10 @@ Value sort_key(Run& run, const Value& item, const Value* attribute, bool case_se
 std::vector<Value> sorted(Run& run, const std::vector<Value>& items, const Value* attribute,
                           bool case_sensitive, bool reverse) {
   std::list<std::pair<Value, Value>> keyed;  // sorts stably, and bears an order that is none (NaN)
-  for (const Value& item : items)
+  for (const Value& item : items) {
+    run.step();
     keyed.emplace_back(sort_key(run, item, attribute, case_sensitive), item);
+  }
   keyed.sort([&](const auto& a, const auto& b) {
     run.step();
     return reverse ? less(b.first, a.first) : less(a.first, b.first);
@@ -42,6 +44,7 @@ Value extreme(Run& run, const Value& v, const Args& a, bool largest) {
   Value best = items[0];
   Value best_key = sort_key(run, best, attribute, sensitive);
   for (const Value& item : items) {
+    run.step();
     Value key = sort_key(run, item, attribute, sensitive);
     if (largest ? less(best_key, key) : less(key, best_key)) {
       best = item;
@@ -210,6 +213,7 @@ Value filter_join(Run& run, const Value& v, const Args& a) {
   Text out;
   bool first = true;
   for (const Value& item : iterate(v)) {
+    run.step();
     if (!first) out.append(between);
     first = false;
     out.append(to_text(run, attribute != nullptr && !attribute->is_none()
@@ -302,6 +306,7 @@ Value filter_sum(Run& run, const Value& v, const Args& a) {
   const Value* start = a.find(1, "start");
   Value total = start != nullptr ? *start : Value(std::int64_t{0});
   for (const Value& item : iterate(v)) {
+    run.step();
     total = binary_operation(run, "+", total,
                              attribute != nullptr && !attribute->is_none()
                                  ? attribute_path(run, item, *attribute)

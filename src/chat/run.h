@@ -24,7 +24,7 @@ struct Limits {
   int depth = 900;                                      // nested evaluations
   std::uint64_t output_bytes = std::uint64_t{1} << 26;  // of any one string
   std::uint64_t total_bytes = std::uint64_t{1} << 29;   // of all strings made
-  double seconds = 0.9;                                 // of processor time
+  double seconds = 0.7;                                 // of processor time
 };
 
 struct Scope {

@@ -366,6 +366,7 @@ Value method_join(Run& run, const Value& v, const Args& a) {
   Text out;
   bool first = true;
   for (const Value& item : iterate(need(a, 0, "iterable"))) {
+    run.step();
     if (!first) out.append(*v.text());
     first = false;
     out.append(need_text(item));
