@@ -10,6 +10,7 @@
 #include <set>
 #include <sstream>
 
+#include "chat/chat_template.h"
 #include "chat/reply_derive.h"
 #include "chat/reply_marks.h"
 #include "chat/reply_parser.h"
@@ -254,6 +255,57 @@ TEST(ReplyGolden, CallsComeBack) {
   }
   EXPECT_EQ(n_calls, 42);
   RecordProperty("parallel", n_parallel);
+}
+
+// The same by the way that requests take: what a conversation's prompt shows of a call is read
+// back.
+TEST(ReplyGolden, CallsOfAConversationComeBack) {
+  const auto paths = templates();
+  if (paths.empty()) GTEST_SKIP() << "no golden data at " << golden_templates();
+  int n_read = 0;
+  for (const auto& path : paths) {
+    SCOPED_TRACE(path.stem().string());
+    const Golden golden(path);
+    TemplateSources sources;
+    sources.main = read_file(path);
+    sources.tokens = {"<s>", "</s>"};
+    const auto chat = ChatTemplate::create(std::move(sources));
+    ASSERT_TRUE(chat.ok());
+    const Abilities& abilities = chat->abilities(true);
+    // A call without marks is one only where a reply begins.
+    if (!abilities.tools || !abilities.tool_calls || golden.format.calls.family == "Llama 3")
+      continue;
+    Conversation conversation;
+    conversation.tools = golden.tools.json;
+    conversation.messages = *parse_json(
+        R"([{"role": "user", "content": "QUESTION"}, {"role": "assistant", "content": null,
+            "tool_calls": [)" +
+        call_json("call_1", "get_weather", kFirst, true) +
+        R"(]}, {"role": "tool", "tool_call_id": "call_1", "content": "RESULT"}])");
+    RenderOptions options;
+    options.now.tm_year = 126;
+    options.now.tm_mday = 1;
+    const auto spans = chat->render(conversation, options);
+    if (path.stem().string() == "CohereForAI-c4ai-command-r-plus-tool_use") {
+      EXPECT_FALSE(spans.ok());  // objects need additionalProperties there
+      continue;
+    }
+    ASSERT_TRUE(spans.ok()) << spans.status().message();
+    std::string text;
+    for (const PromptSpan& span : *spans) text += span.text;
+    const std::size_t begin = text.rfind("QUESTION") + 8;
+    ASSERT_LT(begin, text.rfind("RESULT"));
+    const std::string shown = text.substr(begin, text.rfind("RESULT") - begin);
+    SCOPED_TRACE(shown);
+    const ReplyStart start =
+        golden.format.headers.exists() ? ReplyStart::kHeader : ReplyStart::kAnswer;
+    const Reply reply = parse(golden, start, shown, 1);
+    ASSERT_EQ(reply.tool_calls.size(), 1U);
+    EXPECT_EQ(reply.tool_calls[0].name, "get_weather");
+    EXPECT_EQ(canonical(reply.tool_calls[0].arguments), canonical(kFirst));
+    ++n_read;
+  }
+  EXPECT_EQ(n_read, 36);  // 42 less two without marks, one that refuses, three that show no tools
 }
 
 // Marks of thoughts, of every template that has any.
