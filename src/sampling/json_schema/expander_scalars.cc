@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 
 #include "base/printable.h"
 #include "sampling/json_schema/decimal.h"
@@ -16,6 +17,27 @@ Dfa between(std::string_view first, std::string_view last) {
   const Dfa from = compared(*Decimal::parse(first), {false, true, true});
   const Dfa to = compared(*Decimal::parse(last), {true, true, false});
   return *intersect(*intersect(from, to), whole_numbers());
+}
+
+// Whole numbers of so many bits, as OpenAPI and others name them.
+struct IntegerFormat {
+  std::string_view name, first, last;
+};
+constexpr IntegerFormat kIntegerFormats[] = {
+    {"int8", "-128", "127"},
+    {"int16", "-32768", "32767"},
+    {"int32", "-2147483648", "2147483647"},
+    {"int64", "-9223372036854775808", "9223372036854775807"},
+    {"uint8", "0", "255"},
+    {"uint16", "0", "65535"},
+    {"uint32", "0", "4294967295"},
+    {"uint64", "0", "18446744073709551615"},
+};
+
+const IntegerFormat* integer_format(std::string_view name) {
+  const auto* const row = std::find_if(std::begin(kIntegerFormats), std::end(kIntegerFormats),
+                                       [&](const IntegerFormat& f) { return f.name == name; });
+  return row != std::end(kIntegerFormats) ? row : nullptr;
 }
 
 bool is_number(const JsonValue& value) {
@@ -66,8 +88,8 @@ std::optional<Dfa> Expander::number_language(const JsonValue& schema, const std:
     return dfa;
   }
   if (keyword != "format") return std::nullopt;
-  if (*value.string() == "int32") return between("-2147483648", "2147483647");
-  if (*value.string() == "int64") return between("-9223372036854775808", "9223372036854775807");
+  if (const IntegerFormat* format = integer_format(*value.string()); format != nullptr)
+    return between(format->first, format->last);
   return std::nullopt;
 }
 
@@ -81,7 +103,7 @@ std::optional<Dfa> Expander::string_language(const JsonValue& schema, const std:
     return std::nullopt;
   }
   if (keyword != "format" || is_silent_format(*value.string())) return std::nullopt;
-  if (*value.string() == "int32" || *value.string() == "int64") return std::nullopt;
+  if (integer_format(*value.string()) != nullptr) return std::nullopt;
   std::optional<Dfa> dfa = format_language(*value.string());
   if (!dfa) {
     refuse(schema, keyword,
