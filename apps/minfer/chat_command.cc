@@ -32,11 +32,13 @@ class TypeAhead {
     const bool changed = *message != message_;
     message_ = *message;
     const auto start = Clock::now();
-    const auto more = conversation_.prefill_ahead(*message, n_tokens_);
+    const auto more = conversation_.prefill_ahead(*message, changed ? 1 : n_tokens_);
     const std::chrono::duration<double> spent = Clock::now() - start;
-    // Of a long text, only to make tokens takes a while.
-    if (changed)
+    if (changed) {
+      // Of a long text, it takes a while to make tokens alone.
       pause_ = std::clamp(static_cast<int>(spent.count() * 5000), kLeastPause, kMostPause);
+      return more.ok() && *more;
+    }
     if (spent.count() > kMostSeconds) n_tokens_ = std::max(kFewest, n_tokens_ / 2);
     if (spent.count() < kMostSeconds / 2) n_tokens_ = std::min(kMost, n_tokens_ * 2);
     // What is wrong with it will be said when it is sent.

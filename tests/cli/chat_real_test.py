@@ -17,9 +17,9 @@ class Latency(rig.Test):
         for _ in range(TRIES):
             terminal = Terminal(real("Q"), "-n", 8, "-c", 4096, "--no-history")
             terminal.see(rb"\x1b\[\?2004h[^>]*> ")
-            terminal.type(b"\x1b[200~" + words.encode() + b". Go on.\x1b[201~")
-            terminal.see(rb"Go on\.")
-            terminal.wait_idle()
+            with terminal.work_done(0.3):
+                terminal.type(b"\x1b[200~" + words.encode() + b". Go on.\x1b[201~")
+                terminal.see(rb"Go on\.")
             start = time.monotonic()
             terminal.type(b"\r")
             terminal.see(rb"\r\n\w")

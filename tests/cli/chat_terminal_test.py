@@ -3,6 +3,7 @@
 No test waits for a time: each polls the screen for what must come.
 """
 
+import contextlib
 import fcntl
 import json
 import os
@@ -110,17 +111,22 @@ class Screen:
             time.sleep(0.01)
 
 
+def cpu(pid):
+    """A process's state, and the seconds it computed."""
+    fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return fields[0], (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def cpu_rests(pid):
     """Whether a process sleeps and used no time for a moment."""
-    fields = lambda: pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
-    before = fields()
+    before = cpu(pid)
     time.sleep(0.03)
-    return before[0] == "S" and fields()[11:13] == before[11:13]
+    return before[0] == "S" and cpu(pid)[1] == before[1]
 
 
 def wait_idle(pid):
     """Until a process has nothing to do but to wait for a key."""
-    assert rig.wait_for(lambda: all(cpu_rests(pid) for _ in range(3)), SECONDS)
+    assert rig.wait_for(lambda: all(cpu_rests(pid) for _ in range(6)), SECONDS)
 
 
 class Terminal:
@@ -165,7 +171,12 @@ class Terminal:
     def settings(self):
         return termios.tcgetattr(self.slave)
 
-    def wait_idle(self):
+    @contextlib.contextmanager
+    def work_done(self, seconds):
+        """Waits until the program has computed for so long, and rests."""
+        start = cpu(self.run.pid())[1]
+        yield
+        assert rig.wait_for(lambda: cpu(self.run.pid())[1] - start > seconds, SECONDS)
         wait_idle(self.run.pid())
 
     def finish(self):
