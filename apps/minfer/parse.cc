@@ -195,8 +195,9 @@ std::vector<std::string> take_chat_word(std::span<const std::string> arguments,
   bool literal = false;
   for (const std::string& argument : arguments) {
     literal = literal || argument == "--";
-    const bool chat =
-        !literal && (argument == "-cnv" || argument == "--cnv" || argument == "--conversation");
+    const bool chat = !literal && std::ranges::any_of(alias_table(), [&](const Alias& alias) {
+      return alias.means == "chat" && alias.spelling == argument;
+    });
     if (chat && (command & (kRun | kChat)) != 0) {
       command = kChat;
     } else {

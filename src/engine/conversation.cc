@@ -338,7 +338,8 @@ std::vector<std::string> Conversation::branches() const {
 }
 
 Result<bool> Conversation::prefill_ahead(std::string_view text, std::int32_t max_tokens) {
-  if (text != ahead_text_ || ahead_ids_.empty()) {
+  if (text != ahead_text_ || messages_ != ahead_messages_ || ahead_ids_.empty()) {
+    ahead_messages_ = messages_;
     std::vector<Message> messages = messages_;
     messages.push_back({"user", std::string(text), {}});
     auto ids = prompt_.ids_while_typing(messages);

@@ -158,6 +158,7 @@ class Conversation {
   std::string branch_ = "main";
   std::map<std::string, Branch> branches_;  // those that are not current
   // What prefill_ahead() is at.
+  std::vector<Message> ahead_messages_;
   std::string ahead_text_;
   std::vector<TokenId> ahead_ids_;
 };
