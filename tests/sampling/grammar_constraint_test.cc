@@ -124,9 +124,10 @@ TEST(GrammarConstraint, mask_of_counters_is_exact_at_their_limits) {
   int n_allowed = 0;
   for (const char* gbnf :
        {R"(root ::= [ab]{0,30})", R"(root ::= "b"{14,20} "a" [ab]*)",
-        R"(root ::= ("b" | "é"){25,} "a")", R"(root ::= "b"? ("a"{2,5} | [^a]){10,14} "b")",
-        R"(root ::= ([a-z]{25,40} "é"){0,3})", R"(root ::= (. "a"?){20,})",
-        R"(root ::= ([ab]{0,12} "é"?){0,3})", R"(root ::= r{0,20}
+        R"(root ::= [a-z]{6} "a"* "é")", R"(root ::= [a-z]{6} "é" | "b" "b"{7,9} "a" "é")",
+        R"(root ::= ([a-z]{0,7} "é"){3})", R"(root ::= ("b" | "é"){25,} "a")",
+        R"(root ::= "b"? ("a"{2,5} | [^a]){10,14} "b")", R"(root ::= ([a-z]{25,40} "é"){0,3})",
+        R"(root ::= (. "a"?){20,})", R"(root ::= ([ab]{0,12} "é"?){0,3})", R"(root ::= r{0,20}
            r ::= [ab] | "é" r{1,6} "🦙")"}) {
     for (int i = 0; i < 6; ++i) walk(gbnf, random, 14, n_allowed);
     if (HasFatalFailure()) return;

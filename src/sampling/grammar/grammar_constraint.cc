@@ -13,6 +13,8 @@ namespace {
 // Smaller subtrees are walked: to find out about loops would cost more.
 constexpr std::uint32_t kWorthJudging = 4;
 constexpr std::size_t kMaxJudgedConfigs = 64;
+// Few tokens have more characters.
+constexpr std::uint64_t kMaxReadToEnd = 24;
 
 }  // namespace
 
@@ -22,10 +24,12 @@ GrammarConstraint::GrammarConstraint(std::shared_ptr<const Grammar> grammar,
       vocab_(std::move(vocab)),
       machine_(grammar_->program()),
       live_(vocab_->max_bytes() + 2, kDead),
-      partials_(vocab_->max_bytes() + 1) {
+      partials_(vocab_->max_bytes() + 1),
+      n_chars_(vocab_->max_bytes() + 1) {
   machine_.set_horizon(vocab_->max_chars());
   for (const CharClass& set : grammar_->program().classes) {
     class_groups_.push_back(groups_inside(set));
+    class_touches_.push_back(groups_touched(set));
   }
 }
 
@@ -218,6 +222,11 @@ Status GrammarConstraint::walk(std::span<std::uint64_t> mask) {
         i = node.end;
         continue;
       }
+      if (const SelfLoop* loop = ends_alone(before, node)) {
+        mark_short(mask, node, n_chars_[node.depth - 1U] + loop->characters);
+        i = node.end;
+        continue;
+      }
       if (node.byte < 128) state = machine_.known_step(before, node.byte);
     }
     const bool known = state != Machine::kUnknown;
@@ -231,6 +240,8 @@ Status GrammarConstraint::walk(std::span<std::uint64_t> mask) {
     mark(mask, node.first_token, nodes[i + 1].first_token);
     live_[node.depth + 1U] = state;
     partials_[node.depth] = partial;
+    n_chars_[node.depth] = static_cast<std::uint16_t>(n_chars_[node.depth - 1U] +
+                                                      (begins_character(node.byte) ? 1 : 0));
     if (!known) relieve(node.depth + 2U);
     ++i;
   }
@@ -266,12 +277,59 @@ Status GrammarConstraint::find_loops(StateId state) {
   for (const Machine::Config& config : configs) {
     const Instruction& at = grammar_->program().code[config.pc];
     if (at.op != Op::kChar || class_groups_[at.arg] == 0) continue;
-    MINFER_ASSIGN_OR_RETURN(const std::uint64_t characters, machine_.self_loop(config));
-    if (characters > 0) loops_.push_back({class_groups_[at.arg], characters});
+    MINFER_ASSIGN_OR_RETURN(const Machine::SelfLoop found, machine_.self_loop(config));
+    if (found.characters == 0) continue;
+    SelfLoop loop{class_groups_[at.arg], found.characters, 0};
+    MINFER_RETURN_IF_ERROR(find_alone(state, config, loop));
+    loops_.push_back(loop);
   }
   if (loops_of_.size() <= state) loops_of_.resize(state + std::size_t{1});
   loops_of_[state] = {first, static_cast<std::uint32_t>(loops_.size()) - first, true};
   return ok_status();
+}
+
+/// Reads the loop to its end, and looks on the way for what else reads its characters.
+Status GrammarConstraint::find_alone(StateId state, Machine::Config config, SelfLoop& loop) {
+  if (loop.characters > kMaxReadToEnd) return ok_status();
+  CharGroups touched = 0;
+  const auto touch = [&](bool but_config) {
+    for (const Machine::Config& other : machine_.configs(state)) {
+      const Instruction& at = grammar_->program().code[other.pc];
+      if (at.op != Op::kChar || (but_config && other == config)) continue;
+      touched |= class_touches_[at.arg];
+    }
+  };
+  for (std::uint64_t left = loop.characters; left > 0; --left) {
+    touch(true);
+    MINFER_ASSIGN_OR_RETURN(const Machine::SelfLoop found, machine_.self_loop(config));
+    // The last one leads to no other; before it each must.
+    if (found.characters != (left > 1 ? left : 0)) return ok_status();
+    state = found.behind;
+    config = found.next;
+  }
+  touch(false);
+  loop.alone = loop.groups & ~touched;
+  return ok_status();
+}
+
+/// The loop that alone reads the characters from `node` on, if there is one.
+const GrammarConstraint::SelfLoop* GrammarConstraint::ends_alone(
+    StateId state, const GrammarVocab::Node& node) const {
+  if (state >= loops_of_.size()) return nullptr;
+  const LoopSpan span = loops_of_[state];
+  for (std::uint32_t i = span.first; i < span.first + span.count; ++i) {
+    if ((node.groups & ~loops_[i].alone) == 0) return &loops_[i];
+  }
+  return nullptr;
+}
+
+/// Marks the tokens from `node` on that have at most so many characters.
+void GrammarConstraint::mark_short(std::span<std::uint64_t> mask, const GrammarVocab::Node& node,
+                                   std::uint64_t max_chars) const {
+  const std::uint32_t last = vocab_->nodes()[node.end].first_token;
+  for (std::uint32_t i = node.first_token; i < last; ++i) {
+    if (vocab_->chars_in_order()[i] <= max_chars) set_bit(mask, vocab_->tokens_in_order()[i]);
+  }
 }
 
 void GrammarConstraint::mark(std::span<std::uint64_t> mask, std::uint32_t first,

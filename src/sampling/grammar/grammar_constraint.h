@@ -56,6 +56,9 @@ class GrammarConstraint final : public Constraint {
   struct SelfLoop {
     CharGroups groups = 0;
     std::uint64_t characters = 0;
+    /// Of `groups`, those that nothing else reads on the way, nor what stands behind its end: so
+    /// many characters and no more.
+    CharGroups alone = 0;
   };
 
   struct LoopSpan {
@@ -77,19 +80,25 @@ class GrammarConstraint final : public Constraint {
   [[nodiscard]] bool wants_loops(StateId state, const GrammarVocab::Node& node) const;
   [[nodiscard]] bool loops_through(StateId state, const GrammarVocab::Node& node) const;
   Status find_loops(StateId state);
+  Status find_alone(StateId state, Machine::Config config, SelfLoop& loop);
+  const SelfLoop* ends_alone(StateId state, const GrammarVocab::Node& node) const;
   void mark(std::span<std::uint64_t> mask, std::uint32_t first, std::uint32_t last) const;
+  void mark_short(std::span<std::uint64_t> mask, const GrammarVocab::Node& node,
+                  std::uint64_t max_chars) const;
   void relieve(std::size_t n_live);
 
   std::shared_ptr<const Grammar> grammar_;
   std::shared_ptr<const GrammarVocab> vocab_;
   Machine machine_;
-  std::vector<TokenId> references_;       // [n] ids of Program::tokens
-  std::vector<CharGroups> class_groups_;  // [n] groups inside Program::classes
+  std::vector<TokenId> references_;        // [n] ids of Program::tokens
+  std::vector<CharGroups> class_groups_;   // [n] groups inside Program::classes
+  std::vector<CharGroups> class_touches_;  // [n] groups that they touch
 
   // The state, and behind it those of the walk by depth: the trie's depth + 2.
   std::vector<StateId> live_;
   PartialChar partial_;
-  std::vector<PartialChar> partials_;  // of the walk, by depth
+  std::vector<PartialChar> partials_;   // of the walk, by depth
+  std::vector<std::uint16_t> n_chars_;  // that began on the walk's path, by depth
   std::vector<SelfLoop> loops_;
   std::vector<LoopSpan> loops_of_;  // [states that were asked for]
   std::unordered_map<std::uint64_t, Mask> masks_;

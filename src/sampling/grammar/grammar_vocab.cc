@@ -69,6 +69,14 @@ CharGroups groups_inside(const CharClass& set) {
   return ~(outside | kBrokenGroup);
 }
 
+CharGroups groups_touched(const CharClass& set) {
+  CharGroups touched = set.intersects(0x80, kMaxCharacter) ? kNonAscii : 0;
+  for (char32_t code = 0; code < 128; ++code) {
+    if (set.contains(code)) touched |= kGroupOf[code];
+  }
+  return touched;
+}
+
 GrammarVocab::GrammarVocab(std::span<const GrammarToken> tokens) {
   offsets_.reserve(tokens.size() + 1);
   kinds_.reserve(tokens.size());
@@ -117,7 +125,7 @@ void GrammarVocab::build_trie() {
       Node& node = nodes_[path.back()];
       node.end = static_cast<std::uint32_t>(nodes_.size());
       node.groups |= node.byte < 128 ? kGroupOf[node.byte] : kNonAscii;
-      if ((node.byte & 0xC0U) != 0x80U) ++node.max_chars;
+      if (begins_character(node.byte)) ++node.max_chars;
       path.pop_back();
       Node& parent = nodes_[path.back()];
       parent.groups |= node.groups & ~kBrokenGroup;
@@ -139,6 +147,8 @@ void GrammarVocab::build_trie() {
     }
     mark_broken(token, path);
     max_bytes_ = std::max(max_bytes_, token.size());
+    const auto begins = [](char c) { return begins_character(static_cast<std::uint8_t>(c)); };
+    chars_.push_back(static_cast<std::uint16_t>(std::ranges::count_if(token, begins)));
     last = token;
   }
   close(0);

@@ -34,6 +34,8 @@ using CharGroups = std::uint32_t;
 inline constexpr CharGroups kBrokenGroup = CharGroups{1} << 31;
 /// The groups of which every character is in the class.
 CharGroups groups_inside(const CharClass& set);
+/// The groups of which some character is in the class.
+CharGroups groups_touched(const CharClass& set);
 
 class GrammarVocab {
  public:
@@ -65,6 +67,8 @@ class GrammarVocab {
   [[nodiscard]] std::span<const Node> nodes() const { return nodes_; }
   /// The ids of the text tokens, ordered by bytes.
   [[nodiscard]] std::span<const TokenId> tokens_in_order() const { return order_; }
+  /// The characters of each token in order, a cut one counted whole at its first byte.
+  [[nodiscard]] std::span<const std::uint16_t> chars_in_order() const { return chars_; }
   /// The text tokens that begin with `prefix`.
   [[nodiscard]] std::span<const TokenId> tokens_with_prefix(std::string_view prefix) const;
   /// No text token completes more characters.
@@ -87,11 +91,15 @@ class GrammarVocab {
   std::vector<std::size_t> offsets_;  // [size + 1]
   std::vector<TokenKind> kinds_;
   std::vector<TokenId> order_;
+  std::vector<std::uint16_t> chars_;
   std::vector<Node> nodes_;
   std::size_t max_bytes_ = 0;
   std::vector<TokenId> eog_;
   std::vector<std::uint64_t> text_mask_;
 };
+
+/// Whether a character begins with this byte.
+constexpr bool begins_character(std::uint8_t byte) { return (byte & 0xC0U) != 0x80U; }
 
 inline void set_bit(std::span<std::uint64_t> mask, TokenId id) {
   const auto at = static_cast<std::size_t>(id);

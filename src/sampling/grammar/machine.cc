@@ -276,14 +276,12 @@ Result<StateId> Machine::folded(StateId state) {
   return folded;
 }
 
-Result<std::uint64_t> Machine::self_loop(Config config) {
-  const Instruction& at = program_.code[config.pc];
-  if (at.op != Op::kChar) return 0;
-  seed({at.next, config.stack});
+Result<Machine::SelfLoop> Machine::self_loop(Config config) {
+  seed({program_.code[config.pc].next, config.stack});
   MINFER_ASSIGN_OR_RETURN(const StateId behind, close());
   for (const Config& next : configs(behind)) {
     if (next.pc != config.pc) continue;
-    if (next.stack == config.stack) return Loop::kUnbounded;
+    if (next.stack == config.stack) return SelfLoop{Loop::kUnbounded, behind, next};
     if (stacks_[next.stack].shape != stacks_[config.stack].shape) continue;
     // Exactly one counter has gone up by one: it may do so until it is at its max.
     std::uint64_t left = 0;
@@ -297,9 +295,9 @@ Result<std::uint64_t> Machine::self_loop(Config config) {
       left = program_.loops[x.number].max;
       if (left != Loop::kUnbounded) left -= x.count;
     }
-    if (a == b) return left;
+    if (a == b) return SelfLoop{left, behind, next};
   }
-  return 0;
+  return SelfLoop{0, behind, {}};
 }
 
 // --- Memory. ---

@@ -74,9 +74,14 @@ class Machine {
   [[nodiscard]] const Program& program() const { return program_; }
   [[nodiscard]] const StackPool& stacks() const { return stacks_; }
 
+  struct SelfLoop {
+    std::uint64_t characters = 0;
+    StateId behind = kDead;  // behind one of them, read by this config alone
+    Config next;             // the same place there, where `characters` is not 0
+  };
   /// How many characters of the class at `config` may follow one another, because each leads back
   /// to the same place; 0 where none does. May say fewer than there are.
-  Result<std::uint64_t> self_loop(Config config);
+  Result<SelfLoop> self_loop(Config config);
 
   [[nodiscard]] bool crowded() const;
   /// From how many states on crowded() holds.
