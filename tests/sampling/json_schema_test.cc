@@ -104,6 +104,13 @@ TEST(JsonSchema, HostileSchemasTakeBoundedTime) {
     nested +=
         fmt::format(R"("d{}": {{"title": "t", "not": {{"$ref": "#/$defs/d{}"}}}}, )", i, i + 1);
   nested += R"("d20000": {"type": "null"}}})";
+  std::string branching = R"({"$ref": "#/$defs/d0", "$defs": {)";
+  for (int i = 0; i < 2000; ++i) {
+    branching +=
+        fmt::format(R"("d{}": {{"anyOf": [{{"allOf": [{{"$ref": "#/$defs/d{}"}}]}}, )", i, i + 1);
+    branching += R"({"if": true, "then": false}]}, )";
+  }
+  branching += R"("d2000": {"type": "null"}}})";
   std::string wide = R"({"type": "object", "properties": {)";
   for (int i = 0; i < 10000; ++i) wide += fmt::format(R"("key{}": {{"type": "integer"}}, )", i);
   wide += R"("z": {}}, "additionalProperties": {"type": "string"}})";
@@ -133,6 +140,8 @@ TEST(JsonSchema, HostileSchemasTakeBoundedTime) {
       R"({"type": "object", "maxProperties": 1000000, "minProperties": 1})",
       chain,
       nested,
+      branching,
+      R"({"not": {"$ref": "#/$defs/d0"}, )" + branching.substr(branching.find("\"$defs")),
       wide,
       one_of,
       values};

@@ -57,6 +57,7 @@ void Expander::run(Branch first, std::vector<Shape>& out) {
     b.choices.erase(least);
     for (std::size_t i = choice.size(); i-- > 0 && status_.ok();) {
       Branch next = b;
+      steps_ += b.seen.size() / 8;
       choice[i](next);
       if (!next.dead) stack.push_back(std::move(next));
     }
@@ -79,7 +80,7 @@ void Expander::require(Branch& b, Literal literal, const Order& order, const Sco
     return;
   }
   if (!b.seen.emplace(literal, scopes).second) return;
-  if (depth_ == kMaxInPlace) {
+  if (depth_ == kMaxInPlace || order.size() > kMaxInPlace) {
     refuse(*literal.schema, "", "schemas that apply to one value are nested too deeply");
     return;
   }

@@ -18,7 +18,7 @@ namespace minfer::sampling::schema {
 
 inline constexpr std::size_t kMaxShapes = 2000;
 inline constexpr std::size_t kMaxSteps = 500'000;
-inline constexpr int kMaxInPlace = 300;
+inline constexpr std::size_t kMaxInPlace = 300;
 
 class Expander {
  public:
@@ -107,7 +107,7 @@ class Expander {
   Document& document_;
   Status status_;
   std::size_t steps_ = 0;
-  int depth_ = 0;
+  std::size_t depth_ = 0;
   bool literal_types_ = false;  // `properties` does not imply a type
   std::map<std::pair<const JsonValue*, Type>, std::shared_ptr<const Dfa>> languages_;
   std::map<const JsonValue*, JsonValue::Array> constants_;
