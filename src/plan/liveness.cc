@@ -142,8 +142,10 @@ class LifeFinder {
                                   .row_bytes = row,
                                   .offset = 0});
     }
-    std::stable_sort(result.intervals.begin(), result.intervals.end(),
-                     [](const Interval& a, const Interval& b) { return a.first < b.first; });
+    std::sort(result.intervals.begin(), result.intervals.end(),
+              [](const Interval& a, const Interval& b) {
+                return a.first != b.first ? a.first < b.first : a.value < b.value;
+              });
     return result;
   }
 
