@@ -88,6 +88,22 @@ TEST(JsonSchema, CountsCostNothing) {
   EXPECT_TRUE(accepts(*gbnf, "[\"a\", \"b\"]"));
 }
 
+TEST(JsonSchema, ManyWaysWithADiscriminator) {
+  std::string schema = R"({"oneOf": [)";
+  for (int i = 0; i < 300; ++i) {
+    schema += fmt::format(R"({{"type": "object", "properties": {{"k": {{"const": "k{}"}}}}, )", i);
+    schema += R"("required": ["k"]}, )";
+  }
+  for (int i = 0; i < 300; ++i)
+    schema += fmt::format(R"({{"const": "word {}", "title": "t"}}, )", i);
+  const auto gbnf = translate(schema + R"({"type": "null"}]})");
+  ASSERT_TRUE(gbnf.ok()) << gbnf.status().message();
+  for (const char* text : {R"({"k": "k0"})", R"({"k": "k299"})", R"("word 77")", "null"})
+    EXPECT_TRUE(accepts(*gbnf, text)) << text;
+  for (const char* text : {R"({"k": "k300"})", R"("word 300")", "{}"})
+    EXPECT_FALSE(accepts(*gbnf, text)) << text;
+}
+
 // Each is refused or done, in bounded time.
 TEST(JsonSchema, HostileSchemasTakeBoundedTime) {
   const auto repeat = [](const std::string& text, int n) {
@@ -115,7 +131,7 @@ TEST(JsonSchema, HostileSchemasTakeBoundedTime) {
   for (int i = 0; i < 10000; ++i) wide += fmt::format(R"("key{}": {{"type": "integer"}}, )", i);
   wide += R"("z": {}}, "additionalProperties": {"type": "string"}})";
   std::string one_of = R"({"oneOf": [)";
-  for (int i = 0; i < 200; ++i) {
+  for (int i = 0; i < 3000; ++i) {
     one_of += fmt::format(R"({{"type": "object", "properties": {{"k": {{"const": {}}}}}, )", i);
     one_of += R"("required": ["k"]}, )";
   }

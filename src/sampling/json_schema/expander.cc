@@ -36,6 +36,10 @@ void Expander::refuse(const JsonValue& schema, std::string_view keyword, std::st
   if (status_.ok()) status_ = unsupported(document_.at(schema, keyword, what));
 }
 
+void Expander::too_complex() {
+  refuse(document_.root(), "", "too complex: the combinations of its schemas are too many");
+}
+
 void Expander::run(Branch first, std::vector<Shape>& out) {
   std::vector<Branch> stack;
   stack.push_back(std::move(first));
@@ -45,8 +49,7 @@ void Expander::run(Branch first, std::vector<Shape>& out) {
     if (b.dead) continue;
     if (b.choices.empty()) {
       settle(b, out);
-      if (out.size() > kMaxShapes)
-        refuse(document_.root(), "", "too complex: the combinations of its schemas are too many");
+      if (out.size() > kMaxShapes) too_complex();
       continue;
     }
     // The choice with the fewest ways first: it decides the most.
@@ -67,7 +70,7 @@ void Expander::run(Branch first, std::vector<Shape>& out) {
 void Expander::require(Branch& b, Literal literal, const Order& order, const Scopes& scopes) {
   if (b.dead || !status_.ok()) return;
   if (++steps_ > kMaxSteps) {
-    refuse(document_.root(), "", "too complex: the combinations of its schemas are too many");
+    too_complex();
     return;
   }
   // References that are alone lead on without a schema of their own.
@@ -110,6 +113,26 @@ Within within_type(const JsonValue& schema, Type type) {
                       ? std::count_if(value->array()->begin(), value->array()->end(), is_in) > 0
                       : is_in(*value);
   return in ? Within::kAll : integer ? Within::kWhole : Within::kNone;
+}
+
+Type type_of(const JsonValue& value) {
+  if (value.is_null()) return Type::kNull;
+  if (std::holds_alternative<bool>(value.data)) return Type::kBoolean;
+  if (value.string() != nullptr) return Type::kString;
+  if (value.array() != nullptr) return Type::kArray;
+  return value.object() != nullptr ? Type::kObject : Type::kNumber;
+}
+
+// Whether a glance tells that no value of `type` fits.
+bool excludes(const JsonValue& schema, Type type) {
+  if (schema.object() == nullptr) return false;
+  if (within_type(schema, type) == Within::kNone) return true;
+  if (const JsonValue* value = schema.find("const"); value != nullptr)
+    return type_of(*value) != type;
+  const JsonValue* values = schema.find("enum");
+  return values != nullptr &&
+         std::none_of(values->array()->begin(), values->array()->end(),
+                      [&](const JsonValue& value) { return type_of(value) == type; });
 }
 
 }  // namespace
@@ -224,10 +247,15 @@ void Expander::add_unions(Choice& choice, const JsonValue::Array& children, cons
 void Expander::affirm_one_of(Branch& b, const JsonValue& schema, const JsonValue& value,
                              const Order& order, const Scopes& scopes) {
   const auto& children = *value.array();
-  Choice choice;
+  std::vector<std::size_t> possible;
   for (std::size_t i = 0; i < children.size(); ++i) {
+    if (!excludes(children[i], b.shape.type)) possible.push_back(i);
+  }
+  Choice choice;
+  for (const std::size_t i : possible) {
     std::vector<std::size_t> others;
-    for (std::size_t j = 0; j < children.size() && status_.ok(); ++j) {
+    for (const std::size_t j : possible) {
+      if (steps_ > kMaxSteps) return too_complex();
       // A proof that nothing fits may take more values for right: then oneOf is as anyOf.
       if (j != i && !literal_types_ && !disjoint(children[i], children[j], b.shape.type))
         others.push_back(j);
@@ -355,6 +383,10 @@ bool Expander::disjoint(const JsonValue& a, const JsonValue& b, Type type) {
 }
 
 bool Expander::hopeless(const Goal& goal, Type type, int depth) {
+  for (const Literal& literal : goal) {
+    if (!literal.negated && excludes(*literal.schema, type)) return true;
+  }
+  if (steps_ > kMaxSteps) return false;
   const Result<std::vector<Shape>> shapes = expand(goal, type);
   // What cannot be told apart is not told apart.
   if (!shapes.ok()) return false;

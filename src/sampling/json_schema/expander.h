@@ -44,6 +44,7 @@ class Expander {
   void require(Branch& b, Literal literal, const Order& order, const Scopes& scopes);
   void add_choice(Branch& b, Choice choice);
   void refuse(const JsonValue& schema, std::string_view keyword, std::string_view what);
+  void too_complex();
 
   // A value must fit `schema`: each keyword says what it says.
   void affirm(Branch& b, const JsonValue& schema, const Order& order, Scopes scopes);

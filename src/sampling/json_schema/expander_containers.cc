@@ -369,7 +369,7 @@ void Expander::settle_some_key(Branch& b, std::vector<Shape>& out) {
     }
     if (!concerns) continue;
     if (++steps_ > kMaxSteps) {
-      refuse(document_.root(), "", "too complex: the combinations of its schemas are too many");
+      too_complex();
       return;
     }
     Branch next = b;
