@@ -112,6 +112,7 @@ Status ChatLoop::do_Edit(const std::string& argument) {
 
 Status ChatLoop::do_Clear(const std::string&) {
   parts_.conversation.clear();
+  file_text_.clear();
   parts_.screen.note("(all messages are forgotten)");
   end_turn();
   return ok_status();

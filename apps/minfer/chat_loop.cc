@@ -92,11 +92,14 @@ void ChatLoop::command(const ChatLine& line) {
 }
 
 void ChatLoop::send(const std::string& text) {
-  const std::string message = file_text_ + text;
+  const std::string files = std::exchange(file_text_, {});
+  const std::string message = files + text;
   const Status status = answer(
       [&](const engine::ReplyHooks& hooks) { return parts_.conversation.send(message, hooks); });
-  if (!status.ok()) return fail(status);
-  file_text_.clear();
+  if (status.ok()) return;
+  fail(status);
+  // Kept, a file that is too long would go before every other message too.
+  if (!files.empty()) parts_.screen.note("(what /read put in front of it is gone with it)");
 }
 
 engine::ReplyHooks ChatLoop::hooks() {

@@ -1,3 +1,4 @@
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -13,6 +14,16 @@
 
 namespace minfer::app {
 namespace {
+
+/// The first file that is opened would take the place of a standard stream that the program was
+/// started without, and get its text. What is put there reads and writes as a closed one does.
+void hold_closed_streams() {
+  for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; ++fd) {
+    if (::fcntl(fd, F_GETFD) >= 0) continue;
+    const int held = ::open("/", O_PATH);
+    if (held >= 0 && held != fd) ::close(held);
+  }
+}
 
 int report(const Status& status) {
   print_error(status.message());
@@ -88,6 +99,7 @@ int run_program(int argc, char** argv) {
 }  // namespace
 
 int main_entry(int argc, char** argv) {
+  hold_closed_streams();
   install_signal_handlers();
   try {
     return run_program(argc, argv);

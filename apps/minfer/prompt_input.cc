@@ -9,6 +9,8 @@
 #include <cstring>
 #include <vector>
 
+#include "signals.h"
+
 namespace minfer::app {
 namespace {
 
@@ -27,7 +29,7 @@ Result<std::string> read_all(int fd, const std::string& name) {
         return invalid_argument(fmt::format("{} is longer than the {} MB that a prompt may have",
                                             name, kMaxInputBytes >> 20));
       }
-    } else if (errno != EINTR) {
+    } else if (errno != EINTR || received_signal() != 0) {
       return io_error(fmt::format("cannot read {}: {}", name, std::strerror(errno)));
     }
   }

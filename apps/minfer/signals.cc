@@ -86,13 +86,6 @@ void on_signal(int signal) {
 void install_signal_handlers() {
   int ends[2] = {-1, -1};
   if (::pipe2(ends, O_NONBLOCK | O_CLOEXEC) == 0) {
-    // A program that is started without standard input must not find the pipe in its place.
-    for (int& end : ends) {
-      if (end > STDERR_FILENO) continue;
-      const int moved = ::fcntl(end, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
-      ::close(end);
-      end = moved;
-    }
     g_wake_read.store(ends[0]);
     g_wake_write.store(ends[1]);
   }

@@ -281,10 +281,11 @@ Status SessionFile::commit(const SessionState& state, plan::KvRows& rows) {
   if (there == 0) {
     return s.named(io_error("was replaced by another file, which is left alone"));
   }
-  const bool nothing_new = !s.must_replace && there == 1 && state == s.saved.state;
+  const bool was_cut = s.file.size() < s.saved.end;  // by somebody else
+  const bool nothing_new = !s.must_replace && !was_cut && there == 1 && state == s.saved.state;
   if (nothing_new) return ok_status();
   const bool rows_lost = end_of_rows(s.saved.rows) < length_of(s.saved.state);
-  const bool must_replace = s.must_replace || rows_lost || there < 0;
+  const bool must_replace = s.must_replace || was_cut || rows_lost || there < 0;
   const bool wants_replace = must_replace || s.half_dead(state);
   Status status = wants_replace ? s.replace(state, rows) : s.append(state, rows);
   // Room for a second file may be lacking where that for a turn is not.

@@ -156,6 +156,16 @@ class Commands(Chat):
         self.assertEqual(self.users(f"/read {self.path('file')}", "What is it?", "next"),
                          ["/help\ntext\n\nWhat is it?", "next"])
 
+    def test_a_file_that_does_not_fit_goes_with_its_message(self):
+        with open(self.path("file"), "w", encoding="utf-8") as file:
+            file.write("x" * 5000)
+        read = f"/read {self.path('file')}"
+        done = chat(read, "one", "two", options=only("a"))
+        self.assertEqual((done.code, done.text), (1, "aaa\n"), done.err)
+        self.assertIn("does not fit", done.err)
+        self.assertIn("what /read put in front of it is gone with it", done.err)
+        self.assertEqual(self.users("one", read, "/clear", "two"), ["two"])
+
     def test_load(self):
         saved = self.messages("one", "two")
         self.assertEqual(self.messages("other", f"/load {self.path('saved')}"), saved)

@@ -535,6 +535,26 @@ class Restored(rig.Test):
         self.assertEqual(terminal.finish().code, 0)
         self.assertEqual(terminal.after, terminal.before)
 
+    def test_an_interrupt_ends_the_wait_for_a_file(self):
+        folder = tempfile.mkdtemp()
+        self.addCleanup(shutil.rmtree, folder)
+        fifo = os.path.join(folder, "fifo")
+        os.mkfifo(fifo)
+        writer = os.open(fifo, os.O_RDWR)  # who never writes
+        self.addCleanup(os.close, writer)
+        terminal = Terminal(tiny(), *SHORT, "--no-history")
+        terminal.see(rb"> ")
+        terminal.type(f"/read {fifo}\r".encode())
+        terminal.see(rb"/fifo.*\n")
+        terminal.wait_idle()
+        terminal.run.send(signal.SIGINT)
+        terminal.see(rb"cannot read .*fifo: Interrupted")
+        terminal.see(rb"> ")
+        terminal.type(b"Hi\r")
+        terminal.see(rb"aaa\r\n.*> ")
+        terminal.type(b"\x04")
+        self.assertEqual(terminal.finish().code, 0)
+
     def test_many_interrupts_in_a_reply_end_nothing(self):
         terminal = Terminal(tiny(), *ENDLESS, "--no-history")
         terminal.see(rb"> ")

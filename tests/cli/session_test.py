@@ -149,6 +149,21 @@ class Session(rig.Test):
         self.ok(self.chat([], file=empty))
         self.assertFalse(empty.exists())
 
+    def test_closed_streams_are_not_the_file(self):
+        def close_all():
+            for stream in (0, 1, 2):
+                os.close(stream)
+
+        whole = self.unbroken(TURNS[:2])
+        one = self.ok(self.chat(TURNS[:1]))
+        said = self.file.read_bytes()
+        self.assertEqual(self.chat(TURNS[1:2], preexec=close_all).code, 0)  # there is nothing to read
+        self.assertEqual(self.file.read_bytes(), said)
+        done = self.chat(TURNS[1:2], preexec=lambda: [os.close(1), os.close(2)])
+        self.assertEqual((done.code, done.out, done.err), (1, b"", ""))
+        self.assertEqual(self.file.read_bytes()[:len(said)], said)
+        self.assertEqual(one.out + self.ok(self.chat(["/undo", *TURNS[1:2]])).out, whole.out)
+
     def test_single_runs_go_on_with_it(self):
         parts = [self.ok(minfer(tiny(), turn, *OPTIONS, "--session", self.file)).out + b"\n"
                  for turn in TURNS]
