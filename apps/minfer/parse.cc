@@ -118,9 +118,18 @@ Status set_list(std::string_view text, ListOf<T>& to, const Read& read_one) {
   return ok_status();
 }
 
+/// Whether the value is one file; an empty one is a shell's variable that was not set.
+bool names_file(const OptionRow& row) {
+  constexpr std::string_view kFiles[] = {"FILE", "F.json", "F.dot", "P.kv"};
+  return std::ranges::find(kFiles, row.value) != std::end(kFiles);
+}
+
 /// Reads `text` into the option's place. `source` stands in messages: "--temp", "MINFER_ARG_TEMP".
 Status set_option(const OptionRow& row, std::string_view source, std::string_view text,
                   Options& options) {
+  if (text.empty() && names_file(row)) {
+    return bad_value(source, text, "it takes the name of a file");
+  }
   // "auto" stands for 0 where that is a number's default.
   const bool is_text = std::holds_alternative<std::string Options::*>(row.target);
   if (row.default_text == "auto" && text == "auto" && !is_text) text = "0";

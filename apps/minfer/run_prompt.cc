@@ -113,7 +113,12 @@ Result<Prompt> make_prompt(const model::Model& model, const Options& options,
   } else {
     const Status written = write_chat_prompt(options, std::move(sources), text, *tokenizer, prompt);
     if (!written.ok()) {
-      return Status(written.code(), written.message() + " (--raw leaves the template out)");
+      // --raw is of a text alone.
+      const bool has_request = !options.messages.empty() || !options.system.empty() ||
+                               !options.tools.empty() || !options.tool_choice.empty();
+      return has_request
+                 ? written
+                 : Status(written.code(), written.message() + " (--raw leaves the template out)");
     }
   }
   if (prompt.ids.empty()) {

@@ -222,6 +222,8 @@ class Usage(rig.Test):
         self.usage("--temp", words=("--temp needs a value",))
         self.usage("-n", words=("-n needs a value",))
         self.usage("--temp", "-q", words=("--temp", "-q"))
+        for option in ("--session", "--prefix", "--tools", "--grammar"):
+            self.usage(option, "", words=(option, "the name of a file"))
 
     def test_negative_numbers_are_values(self):
         for arguments in (("-s", "-1"), ("-n", "-1"), ("--presence-penalty", "-0.5"),

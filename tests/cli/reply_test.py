@@ -128,6 +128,7 @@ class Calls(unittest.TestCase):
         self.tools.write_text("[")
         done = self.call()
         self.assertIn("tools.json", done.err)
+        self.assertNotIn("--raw", done.err)  # which would leave the tools out too
 
 
 class Messages(unittest.TestCase):

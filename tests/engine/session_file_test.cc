@@ -274,6 +274,23 @@ TEST(SessionFile, a_file_that_went_is_made_again_and_another_ones_is_left_alone)
   EXPECT_EQ(bytes_of(folder.file()), "somebody else's");
 }
 
+TEST(SessionFile, a_file_that_somebody_cut_is_made_anew) {
+  const Folder folder;
+  SessionState state;
+  add_turn(state, 100, 1);
+  auto file = opened(folder.file());
+  ASSERT_TRUE(commit(*file, state).ok());
+  for (const std::size_t size : {std::size_t{0}, std::size_t{30}, bytes_of(folder.file()).size()}) {
+    std::filesystem::resize_file(folder.file(), size);
+    ASSERT_TRUE(commit(*file, state).ok());  // the same once more
+    expect_holds(*opened(folder.file(), fake_identity(), Mode::kReadOnly), state);
+    std::filesystem::resize_file(folder.file(), size);
+    add_turn(state, 10, 2);
+    ASSERT_TRUE(commit(*file, state).ok());
+    expect_holds(*opened(folder.file(), fake_identity(), Mode::kReadOnly), state);
+  }
+}
+
 TEST(SessionFile, killed_at_any_moment_it_holds_whole_turns) {
   const Folder folder;
   // The turn k of a process that does nothing but save turns.
