@@ -104,7 +104,8 @@ Result<int> chat_command(const Invocation& given, const EnvSwitches& env) {
   }
   const std::unique_ptr<ChatInput> input =
       editing ? make_terminal_input(reader, history) : make_line_input(options.multiline_input);
-  ChatLoop loop({conversation, chat->forward(), screen, *input, chat->shape(), invocation,
+  ChatLoop loop({conversation, chat->forward(), screen, *input, chat->shape(), chat->grammar(),
+                 invocation,
                  [&chat](const Invocation& changed) { return chat->set_sampling(changed); },
                  [&chat] { return chat->save(); },
                  [&chat]() -> const sampling::SamplerOptions& { return chat->sampling(); },

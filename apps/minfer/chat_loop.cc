@@ -26,7 +26,10 @@ int ChatLoop::run(std::optional<std::string> first) {
     parts_.screen.error(parts_.screen.status().message());
     return 1;
   }
-  return failed_ && (single || !parts_.input.interactive()) ? 1 : 0;
+  if (!single && parts_.input.interactive()) return 0;
+  if (failed_) return 1;
+  if (!incomplete_) return 0;
+  return single ? kExitIncomplete : 1;
 }
 
 std::optional<std::string> ChatLoop::message_while_typing(std::string_view typed) const {
@@ -176,6 +179,11 @@ void ChatLoop::tell(const engine::Reply& reply) {
   if (reply.finish == engine::FinishReason::kLength) line += " | cut at --predict";
   if (reply.finish == engine::FinishReason::kContext) line += " | cut: the context is full";
   parts_.screen.remark(line + "]");
+  if (reply.incomplete) {
+    incomplete_ = true;
+    parts_.screen.error(
+        incomplete_note(parts_.grammar, reply.finish == engine::FinishReason::kContext));
+  }
 }
 
 void ChatLoop::fail(const Status& status) {

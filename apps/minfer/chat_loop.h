@@ -15,6 +15,7 @@
 #include "chat_input.h"
 #include "chat_screen.h"
 #include "engine/conversation.h"
+#include "output_grammar.h"
 #include "parse.h"
 #include "plan/forward.h"
 #include "reply_reader.h"
@@ -29,6 +30,8 @@ struct ChatLoopParts {
   ChatInput& input;
   /// How replies are written.
   const ReplyShape& shape;
+  /// What they must follow.
+  const OutputGrammar& grammar;
   /// Options of the command line, changed by /set.
   Invocation& invocation;
   /// Takes the sampler's settings out of the changed options; refuses what cannot be.
@@ -75,6 +78,7 @@ class ChatLoop {
   std::string file_text_;  // of /read
   std::string start_;      // what stands in the next line
   bool failed_ = false;
+  bool incomplete_ = false;  // a reply was cut before its grammar ended
   bool answered_ = false;
   bool leave_ = false;
   int signal_ = 0;

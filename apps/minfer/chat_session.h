@@ -38,6 +38,8 @@ class ChatSession {
   [[nodiscard]] const SessionPlan& plan() const { return plan_; }
   [[nodiscard]] const chat::ChatTemplate& chat_template() const { return *template_; }
   [[nodiscard]] const ReplyShape& shape() const { return *shape_; }
+  /// What replies must follow.
+  [[nodiscard]] const OutputGrammar& grammar() const { return grammar_; }
   [[nodiscard]] const sampling::SamplerOptions& sampling() const { return sampling_; }
   [[nodiscard]] const engine::SpeculationCounts& speculation() const { return speculation_counts_; }
   [[nodiscard]] engine::DraftModel* draft_model() { return speculation_.draft_model; }

@@ -233,6 +233,10 @@ Result<Reply> Conversation::answer(std::uint32_t attempt, const ReplyHooks& hook
     result.status = status;
   }
   reply.finish = result.finish;
+  const bool cut =
+      result.finish == FinishReason::kLength || result.finish == FinishReason::kContext;
+  const sampling::Constraint* constraint = sampler.constraint();
+  reply.incomplete = cut && constraint != nullptr && !constraint->is_complete();
   reply.status = result.status;
   reply.n_tokens = static_cast<std::int32_t>(result.ids.size());
   reply.prefill_seconds = prefilled.count() + result.prefill_seconds;

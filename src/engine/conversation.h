@@ -65,6 +65,8 @@ struct Reply {
   std::int32_t n_prefill = 0;  // of them, run in this turn
   std::int32_t n_tokens = 0;   // drawn
   std::int32_t n_dropped_turns = 0;
+  /// It was cut before it was what the sampler's constraint wants.
+  bool incomplete = false;
   /// Nothing was shown before the stop: the message was taken back.
   bool taken_back = false;
   double prefill_seconds = 0, decode_seconds = 0;

@@ -56,6 +56,8 @@ class Sampler {
     constraint_ = owned_constraint_.get();
   }
 
+  [[nodiscard]] const Constraint* constraint() const { return constraint_; }
+
   /// Mirostat's state, in bits: all that a later token depends on beside the accepted tokens.
   [[nodiscard]] double mu() const { return mu_; }
   void set_mu(double mu) { mu_ = mu; }

@@ -96,6 +96,16 @@ class Chat(rig.Test):
         self.assertRegex(done.text, r"\A\s*(yes|no)\s+(yes|no)\s+(yes|no)\s")
         self.assertFalse(set(done.text) - set("yesno \n123456789.:()[]*/"), done.text)
 
+    def test_a_reply_that_is_cut_is_said(self):
+        arguments = ("chat", tiny(), "-q", "-n", "2", "--grammar-str", 'root ::= [a-z]{9}')
+        done = minfer(*arguments, stdin=b"one\n")
+        self.assertEqual(done.code, 1)
+        self.assertIn("incomplete: raise -n", done.err)
+        self.assertEqual(minfer(*arguments, "-st", stdin=b"one\n").code, 3)
+        whole = minfer("chat", tiny(), "-q", "-n", "2", "--grammar-str", 'root ::= [a-z]+',
+                       stdin=b"one\n")
+        self.assertEqual((whole.code, whole.err), (0, ""))
+
     def test_a_bad_grammar_is_refused_before_the_model(self):
         self.refused(minfer("chat", "no-such.gguf", "--grammar-str", "root ::= x", stdin=b"one\n"), 2,
                      "column 10", "not defined")
