@@ -546,7 +546,7 @@ class Restored(rig.Test):
         terminal.see(rb"> ")
         terminal.type(f"/read {fifo}\r".encode())
         terminal.see(rb"/fifo.*\n")
-        terminal.wait_idle()
+        wait_idle(terminal.run.pid())
         terminal.run.send(signal.SIGINT)
         terminal.see(rb"cannot read .*fifo: Interrupted")
         terminal.see(rb"> ")
