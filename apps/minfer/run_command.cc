@@ -136,6 +136,7 @@ Status make_constraints(Job& job, const Options& options) {
     return invalid_argument("--tools and a grammar of the answer exclude each other");
   }
   const auto vocab = calls ? engine::make_grammar_vocab(tokenizer, n_vocab) : nullptr;
+  if (calls) job.grammar.noun = "tool call";
   for (std::int32_t i = 0; i < options.choices; ++i) {
     auto constraint = calls ? engine::make_tool_constraint(job.prompt.tool_program, vocab)
                             : make_constraint(job.grammar, tokenizer, n_vocab);

@@ -90,7 +90,8 @@ class Calls(unittest.TestCase):
         self.tools.write_text(json.dumps(TOOLS))
 
     def call(self, *arguments):
-        return run("Hi", "--chat-template", CALLS, "--tools", self.tools, "-n", "200", *arguments)
+        return run("Hi", "--chat-template", CALLS, "--tools", self.tools,
+                   *(() if "-n" in arguments else ("-n", "200")), *arguments)
 
     def test_a_demanded_call_fits_its_schema(self):  # T-02
         for choice in ("required", "get_weather"):
@@ -105,6 +106,11 @@ class Calls(unittest.TestCase):
     def test_as_text_a_call_is_a_line_of_json(self):
         done = self.call("--tool-choice", "required")
         self.assertEqual(json.loads(done.text.splitlines()[0])["name"], "get_weather")
+
+    def test_a_call_that_is_cut_is_said(self):
+        done = self.call("--tool-choice", "required", "-n", "3")
+        self.assertEqual(done.code, 3)
+        self.assertIn("the tool call is incomplete: raise -n", done.err)
 
     def test_none_leaves_the_tools_out(self):
         without = run("Hi", "--chat-template", CALLS, "-n", "1", "--json").json()
