@@ -280,6 +280,10 @@ Status ChatLoop::do_Set(const std::string& argument) {
     return ok_status();
   }
   Invocation changed = parts_.invocation;
+  // A list that only grew could not be set back.
+  if (const auto* list = std::get_if<std::vector<std::string> Options::*>(&row->target)) {
+    (changed.options.*(*list)).clear();
+  }
   MINFER_RETURN_IF_ERROR(set_option_by_name(name, value, changed));
   MINFER_RETURN_IF_ERROR(parts_.set_sampler(changed));
   parts_.invocation = std::move(changed);

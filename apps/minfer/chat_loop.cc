@@ -166,8 +166,11 @@ void ChatLoop::tell(const engine::Reply& reply) {
   n_prefilled_ += reply.n_prefill;
   decode_seconds_ += reply.decode_seconds;
   prefill_seconds_ += reply.prefill_seconds;
-  if (reply.taken_back) {
-    parts_.screen.note("(stopped before the reply began: the message is taken back)");
+  if (reply.taken_back || reply.old_stays) {
+    parts_.screen.note(fmt::format(
+        "({}{})",
+        reply.finish == engine::FinishReason::kFailed ? "" : "stopped before the reply began: ",
+        reply.taken_back ? "the message is taken back" : "the old one stays"));
     return;
   }
   const double rate = reply.decode_seconds > 0 ? reply.n_tokens / reply.decode_seconds : 0;

@@ -254,14 +254,17 @@ Result<Reply> Conversation::send(std::string text, const ReplyHooks& hooks) {
     return reply.status();
   }
   alternatives_.clear();
-  const bool stopped =
-      reply->finish == FinishReason::kCancelled || reply->finish == FinishReason::kFailed;
-  if (stopped && reply->text.empty()) {
+  if (reply->shows_nothing()) {
     messages_.resize(messages_.size() - 2);
     pending_.clear();
     reply->taken_back = true;
   }
   return reply;
+}
+
+void Conversation::put_back(Message reply) {
+  messages_.back() = std::move(reply);
+  pending_.clear();
 }
 
 Result<Reply> Conversation::regenerate(const ReplyHooks& hooks) {
@@ -271,7 +274,12 @@ Result<Reply> Conversation::regenerate(const ReplyHooks& hooks) {
   const Message before = messages_.back();
   messages_.pop_back();
   auto reply = answer(attempt_ + 1, hooks);
-  if (!reply.ok()) messages_.push_back(before);
+  if (!reply.ok()) {
+    messages_.push_back(before);
+  } else if (reply->shows_nothing()) {
+    put_back(before);
+    reply->old_stays = true;
+  }
   return reply;
 }
 
@@ -283,6 +291,7 @@ Result<std::vector<Reply>> Conversation::alternatives(
   const Message before = messages_.back();
   std::vector<Reply> replies;
   std::vector<Message> drawn;
+  Status failure;
   for (std::int32_t i = 0; i < n && !cancelled(); ++i) {
     messages_.pop_back();
     if (begin) begin(i + 1);
@@ -291,10 +300,16 @@ Result<std::vector<Reply>> Conversation::alternatives(
       messages_.push_back(before);
       return reply.status();
     }
+    if (reply->shows_nothing()) {
+      put_back(drawn.empty() ? before : drawn.back());
+      failure = reply->status;
+      break;
+    }
     drawn.push_back(messages_.back());
     replies.push_back(std::move(*reply));
   }
-  alternatives_ = std::move(drawn);
+  if (!drawn.empty()) alternatives_ = std::move(drawn);
+  MINFER_RETURN_IF_ERROR(failure);
   return replies;
 }
 
@@ -304,8 +319,7 @@ Status Conversation::pick(std::int32_t n) {
     return out_of_range(
         fmt::format("there is no alternative {}: choose one of 1 to {}", n, alternatives_.size()));
   }
-  messages_.back() = alternatives_[static_cast<std::size_t>(n) - 1];
-  pending_.clear();
+  put_back(alternatives_[static_cast<std::size_t>(n) - 1]);
   return ok_status();
 }
 

@@ -69,7 +69,13 @@ struct Reply {
   bool incomplete = false;
   /// Nothing was shown before the stop: the message was taken back.
   bool taken_back = false;
+  /// Nothing was shown before the stop: the reply that was to be drawn again stays.
+  bool old_stays = false;
   double prefill_seconds = 0, decode_seconds = 0;
+
+  [[nodiscard]] bool shows_nothing() const {
+    return (finish == FinishReason::kCancelled || finish == FinishReason::kFailed) && text.empty();
+  }
 };
 
 /// All that a session file keeps beside the rows.
@@ -145,6 +151,9 @@ class Conversation {
   Result<Reply> answer(std::uint32_t attempt, const ReplyHooks& hooks);
   Status prefill(std::span<const TokenId> prompt, const ReplyHooks& hooks);
   void take_reply(std::span<const TokenId> prompt, const GenerateResult& result, Reply& reply);
+  /// In place of the last reply; its tokens that are not in the KV are encoded when they are
+  /// needed.
+  void put_back(Message reply);
   [[nodiscard]] bool cancelled() const;
   [[nodiscard]] std::size_t first_turn() const;
   [[nodiscard]] std::size_t turn_begin(std::int32_t turn) const;

@@ -144,6 +144,16 @@ class Commands(Chat):
         with open(self.path("saved"), encoding="utf-8") as file:
             self.assertEqual(json.load(file)["messages"][-1]["content"], replies[3])
 
+    def test_a_reply_stays_where_no_other_comes(self):
+        nothing = (f"/set logit-bias {LETTER['a']}:-inf",)
+        kept = [("user", "x"), ("assistant", "aa")]
+        options = ("--grammar-str", 'root ::= "aa"')
+        for again in ("/regen", "/alt 2"):
+            self.assertEqual(self.messages("x", *nothing, again, options=options, code=1), kept)
+        # A value takes the place of the whole list.
+        self.assertEqual(self.messages("x", *nothing, "/set logit-bias 0:0", "/regen", options=options),
+                         kept)
+
     def test_goto_and_fork(self):
         self.assertEqual(self.users("one", "two", "three", "/goto 1", "four"), ["one", "four"])
         self.assertEqual(self.users("one", "/fork b", "two", "/goto main", "three"), ["one", "three"])
