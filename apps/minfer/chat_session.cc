@@ -295,7 +295,8 @@ Status ChatSession::save() {
   saved.pending = state.pending;
   saved.extra = state_record(state);
   plan::SequenceRows rows = session().rows();
-  return file_->commit(saved, rows);
+  const Status status = file_->commit(saved, rows);
+  return status.ok() ? status : status.with_context("the turn is not saved, only kept in memory");
 }
 
 }  // namespace minfer::app

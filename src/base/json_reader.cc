@@ -11,11 +11,14 @@
 namespace minfer {
 namespace {
 
+constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";  // RFC 8259, 8.1: may be ignored
+
 class Reader {
  public:
   explicit Reader(std::string_view text) : text_(text) {}
 
   Result<JsonValue> document() {
+    if (text_.starts_with(kByteOrderMark)) at_ = kByteOrderMark.size();
     JsonValue value;
     if (read_value(value, 0)) {
       skip_blanks();

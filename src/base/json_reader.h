@@ -37,7 +37,7 @@ struct JsonValue {
 inline constexpr int kMaxJsonDepth = 128;
 
 /// The document in `text` (RFC 8259), which must be all of it. kInvalidArgument names line and
-/// column. A lone surrogate escape becomes U+FFFD.
+/// column. A lone surrogate escape becomes U+FFFD, a byte-order mark is skipped.
 Result<JsonValue> parse_json(std::string_view text);
 
 }  // namespace minfer

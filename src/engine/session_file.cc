@@ -290,9 +290,7 @@ Status SessionFile::commit(const SessionState& state, plan::KvRows& rows) {
   Status status = wants_replace ? s.replace(state, rows) : s.append(state, rows);
   // Room for a second file may be lacking where that for a turn is not.
   if (!status.ok() && wants_replace && !must_replace) status = s.append(state, rows);
-  if (!status.ok()) {
-    return s.named(status).with_context("the turn is not saved, only kept in memory");
-  }
+  if (!status.ok()) return s.named(status);
   s.saved.state = state;
   return ok_status();
 }

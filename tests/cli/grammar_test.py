@@ -22,6 +22,14 @@ class Refused(rig.Test):
                                 "--grammar-str: grammar, line ", *words)
             self.assertLess(done.seconds, 1)
 
+    def test_a_byte_order_mark_is_no_text(self):
+        path = rig.FOLDER / "marked"
+        for option, text, answer in (("--grammar", 'root ::= "a"', b"a"), ("--json-schema", '{"const": 1}', b"1")):
+            path.write_text(text, "utf-8-sig")
+            self.assertEqual(self.ok(minfer(tiny(), "Hi", option, path)).out, answer)
+        path.write_bytes(b'\xef\xbb\xbfroot ::= "\xff"')
+        self.refused(minfer("no-such.gguf", "Hi", "--grammar", path), 2, "line 1, column 11", "0xFF")
+
     def test_hostile_sizes(self):
         for gbnf in ("root ::= " + "(" * 60000 + '"a"' + ")" * 60000,
                      "root ::= " + "(" * 60000,

@@ -156,7 +156,7 @@ class Prime(rig.Test):
             resource.setrlimit(resource.RLIMIT_FSIZE, (50000, 50000))
 
         done = minfer("prime", tiny(), "-q", TEXT, "-o", KV, preexec=small)
-        self.refused(done, 1, str(KV), "File too large")
+        self.refused(done, 1, f"minfer: {KV} cannot be written: File too large")
         self.assertFalse(KV.exists())
         self.assertFalse(KV.with_name("p.kv.minfer-new").exists())
         # One that was there stays as it is.

@@ -233,7 +233,7 @@ TEST(SessionFile, a_full_disk_loses_no_turn_that_was_saved) {
     const Status status = commit(*file, state);
     limit(old.rlim_cur);
     EXPECT_EQ(status.code(), StatusCode::kIo);
-    EXPECT_THAT(status.message(), HasSubstr("only kept in memory"));
+    EXPECT_THAT(status.message(), HasSubstr("s.kv cannot be written"));
     EXPECT_THAT(status.message(), testing::Not(HasSubstr("\n")));
     EXPECT_EQ(bytes_of(folder.file()), whole);
   }

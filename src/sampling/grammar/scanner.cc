@@ -32,10 +32,10 @@ Status grammar_error(Place place, std::string_view rule, std::string_view what) 
 Status Scanner::check_utf8(std::string_view text) {
   Scanner scanner(text);
   while (!scanner.at_end()) {
-    if (!decode_char(text, scanner.pos_).well_formed) {
-      return grammar_error(scanner.place(), "",
-                           fmt::format("the byte 0x{:02X} is no UTF-8",
-                                       static_cast<unsigned char>(text[scanner.pos_])));
+    if (!decode_char(scanner.text_, scanner.pos_).well_formed) {
+      return grammar_error(
+          scanner.place(), "",
+          fmt::format("the byte 0x{:02X} is no UTF-8", static_cast<unsigned char>(scanner.peek())));
     }
     scanner.take();
   }

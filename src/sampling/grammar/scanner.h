@@ -18,8 +18,9 @@ Status grammar_error(Place place, std::string_view rule, std::string_view what);
 
 class Scanner {
  public:
-  /// `text` must be UTF-8 (see check_utf8()) and stay.
-  explicit Scanner(std::string_view text) : text_(text) {}
+  /// `text` must be UTF-8 (see check_utf8()) and stay. A byte-order mark is skipped.
+  explicit Scanner(std::string_view text)
+      : text_(text.starts_with("\xEF\xBB\xBF") ? text.substr(3) : text) {}
 
   /// kInvalidArgument with the place of the first byte that is no UTF-8.
   static Status check_utf8(std::string_view text);
