@@ -213,6 +213,7 @@ Status ChatLoop::do_Read(const std::string& argument) {
 }
 
 Status ChatLoop::do_Save(const std::string& argument) {
+  if (argument == "-") return invalid_argument("/save takes a file");
   MINFER_RETURN_IF_ERROR(check_output_file(argument, parts_.invocation.options.model));
   MINFER_RETURN_IF_ERROR(
       write_file_whole(argument, messages_to_json(parts_.conversation.messages())));

@@ -186,6 +186,13 @@ class Commands(Chat):
                 file.write(broken)
             self.assertEqual(self.users("one", f"/load {self.path('broken')}", code=1), ["one"], broken)
 
+    def test_a_dash_is_no_file(self):
+        done = chat("/save -", "/load -", "/read -", cwd=self.folder)
+        self.assertEqual(done.code, 1)
+        self.assertEqual([line for line in done.err_lines if line.startswith("minfer:")],
+                         [f"minfer: /{name} takes a file" for name in ("save", "load", "read")])
+        self.assertEqual(os.listdir(self.folder), [])
+
     def test_set(self):
         self.assertEqual(self.ok(chat("x", f"/set logit-bias {LETTER['b']}:1e10", "x", "/set --temp 0.5",
                                       "/set greedy", "x", options=(*only("a"), "-q"))).text,
