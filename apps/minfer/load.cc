@@ -178,6 +178,7 @@ Result<SessionChoice> open_planned_session(const Loaded& loaded, const SessionPl
   static_cast<SessionPlan&>(choice) = plan;
   auto session = engine::Session::create(*loaded.engine, choice.options);
   if (!session.ok()) {
+    if (session.status().code() != StatusCode::kOutOfMemory) return session.status();
     return session.status().with_context(
         fmt::format("no room for a context of {} (try a smaller --ctx-size)", choice.n_ctx));
   }

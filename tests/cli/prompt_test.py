@@ -153,6 +153,10 @@ class ModelFile(rig.Test):
                     prompt = ("Hello",) if command != ("info",) else ()
                     self.refused(minfer(*command, path, *prompt), 1, str(path), words)
 
+    def test_what_the_model_cannot_have(self):
+        # Not a matter of room.
+        self.refused(minfer(tiny(), "Hi", "-q", "--kv-type", "q8_0"), 1, "minfer: KV type q8_0 needs a head size")
+
     def test_unreadable_file(self):
         path = rig.FOLDER / "secret.gguf"
         shutil.copy(tiny(), path)
