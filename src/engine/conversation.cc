@@ -116,6 +116,14 @@ Result<std::string> Conversation::take_back(std::int32_t turn) {
   return text;
 }
 
+std::vector<Message> Conversation::without_oldest(std::int32_t n) const {
+  std::vector<Message> kept(messages_.begin(),
+                            messages_.begin() + static_cast<std::ptrdiff_t>(turn_begin(1)));
+  kept.insert(kept.end(), messages_.begin() + static_cast<std::ptrdiff_t>(turn_begin(n + 1)),
+              messages_.end());
+  return kept;
+}
+
 /// The prompt of the messages. Where it leaves the reply no room, the oldest turns go until a
 /// quarter of the context is free.
 Result<std::vector<TokenId>> Conversation::fitted_prompt(std::int32_t& n_dropped) {
@@ -123,11 +131,22 @@ Result<std::vector<TokenId>> Conversation::fitted_prompt(std::int32_t& n_dropped
   n_dropped = 0;
   MINFER_ASSIGN_OR_RETURN(std::vector<TokenId> ids, prompt_.ids(messages_));
   if (ids.size() + std::max<std::size_t>(1, n_ctx / 16) <= n_ctx) return ids;
-  while (ids.size() > n_ctx - n_ctx / 4 && n_turns() > 1) {
-    const auto first = static_cast<std::ptrdiff_t>(turn_begin(1));
-    messages_.erase(messages_.begin() + first,
-                    messages_.begin() + static_cast<std::ptrdiff_t>(turn_begin(2)));
-    ++n_dropped;
+  const std::size_t wanted = n_ctx - n_ctx / 4;
+  if (ids.size() > wanted && n_turns() > 1) {
+    // Each turn that goes shortens the prompt; to try all of them takes too long where many go.
+    std::int32_t least = 1;
+    std::int32_t most = n_turns() - 1;
+    while (least < most) {
+      const std::int32_t middle = least + (most - least) / 2;
+      MINFER_ASSIGN_OR_RETURN(ids, prompt_.ids(without_oldest(middle)));
+      if (ids.size() > wanted) {
+        least = middle + 1;
+      } else {
+        most = middle;
+      }
+    }
+    messages_ = without_oldest(least);
+    n_dropped = least;
     MINFER_ASSIGN_OR_RETURN(ids, prompt_.ids(messages_));
   }
   if (ids.size() < n_ctx) return ids;

@@ -146,6 +146,8 @@ class Conversation {
  private:
   struct Branch;
 
+  /// The messages without the oldest `n` turns.
+  [[nodiscard]] std::vector<Message> without_oldest(std::int32_t n) const;
   Result<std::vector<TokenId>> fitted_prompt(std::int32_t& n_dropped);
   Status settle(std::span<const TokenId> prompt);
   Result<Reply> answer(std::uint32_t attempt, const ReplyHooks& hooks);

@@ -229,6 +229,15 @@ class Failures(Chat):
         self.assertEqual(done.text, "aaa\n" * 8)
         self.assertRegex(done.err, r"\(the context is full: the oldest .*dropped\)")
 
+    def test_thousands_of_turns_are_dropped_at_once(self):
+        messages = [{"role": "user", "content": f"number {i}"} for i in range(4000)]
+        with open(self.path("many"), "w", encoding="utf-8") as file:
+            json.dump(messages, file)
+        done = self.ok(chat(f"/load {self.path('many')}", "x", options=("-c", 256, *only("a"))))
+        self.assertRegex(done.err, r"the oldest 39\d\d turns were dropped")
+        if not rig.SANITIZED:
+            self.assertLess(done.seconds, 4)
+
     def test_a_closed_stdout(self):
         with open("/dev/full", "wb") as full:
             done = minfer("chat", tiny(), "-q", "-n", 2, *only("a"), stdin=b"x\ny\n", out=full)
