@@ -437,7 +437,7 @@ class OutputFiles(rig.Test):
 
     def test_the_model_is_not_overwritten(self):
         self.refused(self.logits(tiny()), 2, "is the model")
-        self.refused(self.logits(""), 2, "empty")
+        self.refused(self.logits(""), 2, "the name of a file")
 
     def test_a_folder_that_is_not_there(self):
         self.refused(self.logits(self.path("no/where")), 1, "No such file")
