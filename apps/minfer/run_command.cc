@@ -108,7 +108,10 @@ Status no_prompt(const Options& options) {
 }
 
 /// Options that exclude each other.
-Status check_run_options(const Options& options) {
+Status check_run_options(const Options& options, const OutputGrammar& grammar) {
+  if (grammar && !options.tools.empty()) {
+    return invalid_argument("--tools and a grammar of the answer exclude each other");
+  }
   if (options.raw) {
     for (const auto& [name, value] :
          {std::pair("--system", &options.system), std::pair("--tools", &options.tools),
@@ -116,6 +119,9 @@ Status check_run_options(const Options& options) {
       if (!value->empty()) {
         return invalid_argument(fmt::format("{} and --raw exclude each other", name));
       }
+    }
+    if (options.reasoning != "auto") {
+      return invalid_argument("--reasoning asks the chat template, and --raw leaves it out");
     }
   }
   if (options.messages.empty()) return ok_status();
@@ -133,7 +139,7 @@ Status make_constraints(Job& job, const Options& options) {
   const auto n_vocab = static_cast<std::int32_t>(job.loaded.model().hparams().n_vocab);
   const bool calls = job.prompt.tool_program.grammar != nullptr;
   if (calls && job.grammar) {
-    return invalid_argument("--tools and a grammar of the answer exclude each other");
+    return invalid_argument("a request with tools and a grammar of the answer exclude each other");
   }
   const auto vocab = calls ? engine::make_grammar_vocab(tokenizer, n_vocab) : nullptr;
   if (calls) job.grammar.noun = "tool call";
@@ -151,7 +157,7 @@ Result<Job> prepare(const Invocation& invocation, const EnvSwitches& env) {
   Job job;
   MINFER_ASSIGN_OR_RETURN(job.sampling, sampler_settings(options));
   MINFER_ASSIGN_OR_RETURN(job.grammar, output_grammar(invocation));
-  MINFER_RETURN_IF_ERROR(check_run_options(options));
+  MINFER_RETURN_IF_ERROR(check_run_options(options, job.grammar));
   std::optional<std::string> text = "";
   if (options.messages.empty()) {
     MINFER_ASSIGN_OR_RETURN(text, read_prompt(options));

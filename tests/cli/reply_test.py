@@ -82,6 +82,7 @@ class Thoughts(unittest.TestCase):
         self.assertIn("--reasoning on", done.err)
         self.assertEqual(run("Hi", "--chat-template", plain, "--reasoning", "off", "-n", "1").code, 0)
         self.assertEqual(run("Hi", "--reasoning", "perhaps").code, 2)
+        self.assertEqual(run("Hi", "--raw", "--reasoning", "on").code, 2)
 
 
 class Calls(unittest.TestCase):
@@ -128,7 +129,10 @@ class Calls(unittest.TestCase):
 
     def test_what_is_refused(self):
         self.assertIn("--tool-choice", self.call("--tool-choice", "nothing").err)
-        self.assertIn("exclude", self.call("--json-object").err)
+        # Before the model is read.
+        done = rig.minfer("no.gguf", "Hi", "--tools", self.tools, "--json-object")
+        self.assertEqual(done.code, 2)
+        self.assertIn("exclude", done.err)
         self.tools.write_text('[{"type": "function", "function": {"name": "a b"}}]')
         self.assertIn("tools[0].function.name", self.call().err)
         self.tools.write_text("[")
