@@ -189,7 +189,9 @@ void ReplyParser::give_text(std::size_t n) {
 // Where a call without marks may begin: at the first visible byte of an answer, if it is a bracket.
 // `end`: no further than here.
 bool ReplyParser::at_bare_call(std::size_t end, std::size_t& at) const {
-  if (mode_ != Mode::kText || !at_start_ || !reads_calls() || !is_bare()) return false;
+  if (mode_ != Mode::kText || !at_start_ || call_failed_ || !reads_calls() || !is_bare()) {
+    return false;
+  }
   const std::string_view text = rest();
   at = 0;
   while (at < end &&
@@ -376,6 +378,7 @@ void ReplyParser::fail_call() {
   }
   call_.reset();
   begun_ = false;
+  call_failed_ = true;
   leave_section();
   give(ReplyEvent::Kind::kContent, std::exchange(raw_, {}));
 }

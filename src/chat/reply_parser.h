@@ -144,6 +144,7 @@ class ReplyParser {
   bool in_list_ = false;
   bool in_section_ = false;
   bool expects_call_ = false;  // only a call may stand here
+  bool call_failed_ = false;   // what looked like a call was none: it is not tried again
 
   Reply reply_;
   std::vector<ReplyEvent> events_;

@@ -398,5 +398,28 @@ TEST(ToolSchema, ErrorsByPath) {
   EXPECT_EQ(parse_tool_choice("now", set)->name, "now");
 }
 
+TEST(ReplyParser, what_looks_like_a_bare_call_and_is_none_is_text) {
+  // The name stands first, without a mark before it, so that nothing was read when it is none.
+  const auto source = Template::parse(
+      "{% for m in messages %}[{{ m.role }}]{{ m.content }}{% if m.tool_calls %}[CALLS][{% for c "
+      "in "
+      "m.tool_calls %}{{ c.function.name }}({% for k, v in c.function.arguments.items() %}{{ k "
+      "}}='{{ v }}'{{ ', ' if not loop.last }}{% endfor %}){{ ', ' if not loop.last }}{% endfor "
+      "%}]{% endif %}[/]{% endfor %}");
+  ASSERT_TRUE(source.ok());
+  ReplyFormat format = derive_reply_format(*source, {});
+  format.calls.section_begin.clear();
+  format.calls.call_begin.clear();
+  const auto tools =
+      parse_tools(*parse_json(R"([{"type": "function", "function": {"name": "f"}}])"));
+  ASSERT_TRUE(tools.ok());
+  ReplyOptions options;
+  options.tools = &*tools;
+  ReplyParser parser(format, options);
+  parser.feed("{% no call", false);
+  parser.finish();
+  EXPECT_EQ(parser.reply().content, "{% no call");
+}
+
 }  // namespace
 }  // namespace minfer::chat
