@@ -106,13 +106,6 @@ Result<JsonValue> template_arguments(const Options& options) {
   return arguments;
 }
 
-Result<chat::Conversation> make_conversation(const Options& options, JsonValue messages) {
-  chat::Conversation conversation;
-  conversation.messages = std::move(messages);
-  MINFER_ASSIGN_OR_RETURN(conversation.arguments, template_arguments(options));
-  return conversation;
-}
-
 SpanEncoder::SpanEncoder(const text::Tokenizer& tokenizer, const chat::ChatTemplate& chat)
     : SpanEncoder(tokenizer,
                   std::string(chat.source(false)) + "\n" + std::string(chat.source(true))) {}

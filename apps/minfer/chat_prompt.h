@@ -35,9 +35,6 @@ Result<chat::RenderOptions> render_options(const Options& options);
 /// --chat-template-kwargs: an object of further variables, or null.
 Result<JsonValue> template_arguments(const Options& options);
 
-/// `messages` with --chat-template-kwargs.
-Result<chat::Conversation> make_conversation(const Options& options, JsonValue messages);
-
 /// Spans to ids under one template. Control tokens come only out of the template's own text, and so
 /// do user-defined tokens that stand in its source.
 class SpanEncoder final : public engine::PromptEncoder {

@@ -184,9 +184,8 @@ Status ChatSession::open_conversation(const Invocation& invocation, const EnvSwi
   chat::Conversation shape;
   MINFER_ASSIGN_OR_RETURN(shape.arguments, template_arguments(options));
   MINFER_ASSIGN_OR_RETURN(const chat::RenderOptions render, render_options(options));
-  MINFER_ASSIGN_OR_RETURN(ReplyShape replies,
-                          ReplyShape::create(*template_, /*with_tools=*/false, *tokenizer));
-  shape_ = std::make_unique<ReplyShape>(std::move(replies));
+  shape_ = std::make_unique<ReplyShape>(
+      ReplyShape::create(*template_, /*with_tools=*/false, *tokenizer));
   MINFER_ASSIGN_OR_RETURN(std::string suffix,
                           ask_reasoning(options, shape_->format(), shape.arguments));
   writer_ =

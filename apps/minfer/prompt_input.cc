@@ -53,6 +53,13 @@ Result<std::string> read_file(const std::string& path) {
   return text;
 }
 
+Result<JsonValue> read_json(const std::string& path) {
+  MINFER_ASSIGN_OR_RETURN(const std::string text, read_file(path));
+  auto json = parse_json(text);
+  if (!json.ok()) return json.status().with_context(path);
+  return json;
+}
+
 std::string join_prompt(std::string first, const std::string& second) {
   first += first.ends_with('\n') ? "\n" : "\n\n";
   return first + second;

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "base/json_reader.h"
 #include "base/status.h"
 #include "options.h"
 
@@ -11,6 +12,9 @@ namespace minfer::app {
 
 /// All of a file, or of standard input for "-".
 Result<std::string> read_file(const std::string& path);
+
+/// The JSON document in it; errors name the path.
+Result<JsonValue> read_json(const std::string& path);
 
 /// `first`, a blank line, `second`.
 std::string join_prompt(std::string first, const std::string& second);

@@ -13,13 +13,6 @@
 namespace minfer::app {
 namespace {
 
-Result<JsonValue> read_json(const std::string& path) {
-  MINFER_ASSIGN_OR_RETURN(const std::string text, read_file(path));
-  auto json = parse_json(text);
-  if (!json.ok()) return json.status().with_context(path);
-  return json;
-}
-
 /// A prompt, and the source of the template that wrote it.
 struct Rendered {
   std::string source;

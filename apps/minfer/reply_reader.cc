@@ -53,15 +53,13 @@ std::vector<std::string_view> marks_of(const chat::ReplyFormat& format) {
 
 ReplyShape ReplyShape::plain(const text::Tokenizer& tokenizer) { return ReplyShape(tokenizer); }
 
-Result<ReplyShape> ReplyShape::create(const chat::ChatTemplate& source, bool with_tools,
-                                      const text::Tokenizer& tokenizer) {
+ReplyShape ReplyShape::create(const chat::ChatTemplate& source, bool with_tools,
+                              const text::Tokenizer& tokenizer) {
   ReplyShape shape(tokenizer);
-  MINFER_ASSIGN_OR_RETURN(const chat::Template parsed,
-                          chat::Template::parse(source.source(with_tools)));
   chat::ProbeOptions probe{
       .bos_token = source.tokens().bos, .eos_token = source.tokens().eos, .render = {}};
   probe.render.limits = kProbeLimits;
-  shape.format_ = chat::derive_reply_format(parsed, probe);
+  shape.format_ = chat::derive_reply_format(source.parsed(with_tools), probe);
   // Then the tools were described in plain JSON (describe_tools).
   if (with_tools && !source.abilities(true).tools)
     shape.format_ = chat::tool_prompt_format(std::move(shape.format_));

@@ -25,8 +25,8 @@ class ReplyShape {
  public:
   /// `with_tools`: the template that is used with tools. Without a template (raw prompts) use the
   /// second form: everything is the answer.
-  static Result<ReplyShape> create(const chat::ChatTemplate& source, bool with_tools,
-                                   const text::Tokenizer& tokenizer);
+  static ReplyShape create(const chat::ChatTemplate& source, bool with_tools,
+                           const text::Tokenizer& tokenizer);
   static ReplyShape plain(const text::Tokenizer& tokenizer);
 
   [[nodiscard]] const chat::ReplyFormat& format() const { return format_; }

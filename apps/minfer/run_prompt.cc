@@ -10,12 +10,6 @@
 namespace minfer::app {
 namespace {
 
-Result<JsonValue> read_json(const std::string& path) {
-  MINFER_ASSIGN_OR_RETURN(const std::string text, read_file(path));
-  auto json = parse_json(text);
-  return json.ok() ? std::move(json) : json.status().with_context(path);
-}
-
 /// --messages, or --system and the text; with --tools.
 Result<chat::ChatRequest> make_request(const Options& options, const std::string& text) {
   chat::ChatRequest request;
@@ -60,7 +54,7 @@ Status write_chat_prompt(const Options& options, chat::TemplateSources sources,
   if (described) prompt.note = chat::kToolPromptNote;
   MINFER_ASSIGN_OR_RETURN(const auto render, render_options(options));
   MINFER_ASSIGN_OR_RETURN(auto spans, chat.render(request.conversation, render));
-  MINFER_ASSIGN_OR_RETURN(ReplyShape shape, ReplyShape::create(chat, with_tools, tokenizer));
+  ReplyShape shape = ReplyShape::create(chat, with_tools, tokenizer);
   MINFER_ASSIGN_OR_RETURN(std::string suffix,
                           ask_reasoning(options, shape.format(), request.conversation.arguments));
   if (options.reasoning != "auto") {

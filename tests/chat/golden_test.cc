@@ -4,9 +4,7 @@
 #include <algorithm>
 #include <ctime>
 #include <filesystem>
-#include <fstream>
 #include <optional>
-#include <sstream>
 
 #include "base/json_reader.h"
 #include "chat/chat_template.h"
@@ -14,13 +12,6 @@
 
 namespace minfer::chat {
 namespace {
-
-std::string read_file(const std::filesystem::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::ostringstream out;
-  out << in.rdbuf();
-  return out.str();
-}
 
 /// Calls `use(source, options, case)` for every case of every template.
 template <class Use>

@@ -5,10 +5,8 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <set>
-#include <sstream>
 
 #include "chat/chat_template.h"
 #include "chat/reply_derive.h"
@@ -19,13 +17,6 @@
 
 namespace minfer::chat {
 namespace {
-
-std::string read_file(const std::filesystem::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::ostringstream out;
-  out << in.rdbuf();
-  return out.str();
-}
 
 constexpr std::string_view kTools = R"([
  {"type": "function", "function": {"name": "get_weather", "description": "Weather of a city",

@@ -5,9 +5,7 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <random>
-#include <sstream>
 
 #include "chat/reply_derive.h"
 #include "chat/reply_marks.h"
@@ -142,13 +140,6 @@ std::string with_thought(const ReplyFormat& format, ReplyStart start, std::strin
                                 : format.reasoning.begin;
   if (!begin.empty() && text.starts_with(begin)) text.insert(begin.size(), rest);
   return text;
-}
-
-std::string read_file(const std::filesystem::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::ostringstream out;
-  out << in.rdbuf();
-  return out.str();
 }
 
 TEST(ToolGrammarGolden, WhatTheGrammarWritesTheParserReads) {

@@ -17,14 +17,6 @@ namespace {
 
 using engine::TokenId;
 
-class Letters final : public engine::TokenBytes {
- public:
-  void append(TokenId token, std::string& out) override {
-    out += static_cast<char>('a' + token % 7);
-    if (token % 3 == 0) out += static_cast<char>('a' + token % 5);
-  }
-};
-
 class Choices : public testing::Test {
  protected:
   void SetUp() override {

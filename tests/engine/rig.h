@@ -9,6 +9,7 @@
 
 #include "cpu/cpu_backend.h"
 #include "engine/engine.h"
+#include "engine/generate.h"
 #include "engine/session.h"
 
 namespace minfer::tests {
@@ -49,6 +50,15 @@ class Rig {
   std::unique_ptr<engine::Engine> engine_;
   std::unique_ptr<plan::Forward> forward_;
   engine::SessionOptions session_options_;
+};
+
+/// Letters, so that stop strings are met often and lie across tokens.
+class Letters final : public engine::TokenBytes {
+ public:
+  void append(engine::TokenId token, std::string& out) override {
+    out += static_cast<char>('a' + token % 7);
+    if (token % 3 == 0) out += static_cast<char>('a' + token % 5);
+  }
 };
 
 /// Ids that differ from one another in no simple way.

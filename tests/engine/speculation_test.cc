@@ -20,15 +20,6 @@ namespace {
 
 using engine::TokenId;
 
-/// Letters, so that stop strings are met often and lie across tokens.
-class Letters final : public engine::TokenBytes {
- public:
-  void append(TokenId token, std::string& out) override {
-    out += static_cast<char>('a' + token % 7);
-    if (token % 3 == 0) out += static_cast<char>('a' + token % 5);
-  }
-};
-
 struct Case {
   std::vector<TokenId> prompt;
   std::vector<TokenId> eog;
